@@ -1,0 +1,1 @@
+//! Readouts: from the hidden states of one forward pass to one score per option.

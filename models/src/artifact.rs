@@ -1,0 +1,58 @@
+//! The artifact: everything a probability depends on, hashed into one id.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// What an [`ArtifactId`] is a hash of. Two servers with equal descriptions give equal probabilities.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactDescription {
+    /// sha256 of the checkpoint's weights and configuration.
+    pub weights: String,
+    /// sha256 of the tokenizer.
+    pub tokenizer: String,
+    /// sha256 of the prompt form's canonical JSON.
+    pub prompt_form: String,
+    /// sha256 of the readout's canonical JSON.
+    pub readout: String,
+    /// `float32` or `int8`.
+    pub precision: String,
+    /// Engine name and version of its numerics, for example `onnx/1`.
+    pub engine: String,
+}
+
+/// `art-` and the first 16 hex digits of the sha256 of the description's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ArtifactId(String);
+
+impl ArtifactDescription {
+    /// The id of this artifact.
+    pub fn id(&self) -> ArtifactId {
+        let mut hasher = Sha256::new();
+        for field in [
+            &self.weights,
+            &self.tokenizer,
+            &self.prompt_form,
+            &self.readout,
+            &self.precision,
+            &self.engine,
+        ] {
+            hasher.update((field.len() as u64).to_le_bytes());
+            hasher.update(field.as_bytes());
+        }
+        ArtifactId(format!("art-{}", &hex::encode(hasher.finalize())[..16]))
+    }
+}
+
+impl ArtifactId {
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for ArtifactId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,18 @@
+//! Checkpoints, decoder descriptions, artifact ids and the engines that run one forward pass.
+//!
+//! A checkpoint (GGUF file or Hugging Face folder) is read into a [`DecoderDescription`] and a [`WeightSource`];
+//! an engine lowers that description; a [`Backbone`] is the loaded result.
+
+mod artifact;
+mod backbone;
+mod decoder;
+mod error;
+mod packed;
+mod weights;
+
+pub use artifact::{ArtifactDescription, ArtifactId};
+pub use backbone::{Backbone, EngineInfo, HiddenStates, Precision};
+pub use decoder::{Activation, Architecture, DecoderDescription, LayerDescription, Rope};
+pub use error::ModelError;
+pub use packed::{PackedBatch, ReadIndex, Segment, SegmentIndex, TokenId};
+pub use weights::{LayerWeight, TensorData, TensorType, Weight, WeightSource};

@@ -1,0 +1,86 @@
+//! Where weights come from: one canonical name per tensor, whatever the file format called it.
+
+use std::borrow::Cow;
+
+use crate::ModelError;
+
+/// A tensor of the decoder. Linear weights are `[out, in]`, norms `[width]`, q/k rows in "half" rotary layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Weight {
+    /// `[vocabulary, hidden]`
+    Embedding,
+    /// `[vocabulary, hidden]`, absent where the output is tied.
+    Output,
+    /// `[hidden]`
+    FinalNorm,
+    /// A tensor of the n-th layer.
+    Layer(usize, LayerWeight),
+}
+
+/// The tensors of one layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LayerWeight {
+    /// Norm before attention.
+    InputNorm,
+    /// Query projection `[heads * head_dim, hidden]`.
+    Query,
+    /// Key projection `[kv_heads * head_dim, hidden]`.
+    Key,
+    /// Value projection `[kv_heads * head_dim, hidden]`.
+    Value,
+    /// Output projection `[hidden, heads * head_dim]`.
+    AttentionOutput,
+    /// Norm of each query head `[head_dim]`.
+    QueryNorm,
+    /// Norm of each key head `[head_dim]`.
+    KeyNorm,
+    /// Norm after attention, before the residual.
+    PostAttentionNorm,
+    /// Norm before the feed-forward block.
+    FeedForwardNorm,
+    /// Gate projection `[intermediate, hidden]`.
+    Gate,
+    /// Up projection `[intermediate, hidden]`.
+    Up,
+    /// Down projection `[hidden, intermediate]`.
+    Down,
+    /// Norm after the feed-forward block, before the residual.
+    PostFeedForwardNorm,
+}
+
+/// How a tensor's numbers are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TensorType {
+    /// IEEE single.
+    F32,
+    /// IEEE half.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// A block-quantised type of GGUF, by its GGUF name (`Q4_1`, `Q8_0`, ...).
+    Quantised(&'static str),
+}
+
+/// A tensor as float32, borrowed where the file already holds float32.
+#[derive(Debug, Clone)]
+pub struct TensorData<'a> {
+    /// `[rows, columns]`; vectors are `[1, width]`.
+    pub shape: [usize; 2],
+    /// How the file stores it.
+    pub stored: TensorType,
+    /// Row-major numbers.
+    pub values: Cow<'a, [f32]>,
+}
+
+/// Read access to a checkpoint's weights.
+pub trait WeightSource: Send + Sync {
+    /// One whole tensor as float32 (dequantised, q/k rows un-permuted).
+    ///
+    /// # Errors
+    /// The tensor is missing, of an unknown type, or its file is cut short.
+    fn tensor(&self, weight: Weight) -> Result<TensorData<'_>, ModelError>;
+
+    /// Bytes on disk of all tensors.
+    fn stored_bytes(&self) -> u64;
+}

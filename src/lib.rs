@@ -1,0 +1,1 @@
+//! The service behind the `assize` binary: command line, HTTP and scheduler.

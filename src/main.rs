@@ -1,0 +1,3 @@
+//! The `assize` binary.
+
+fn main() {}
