@@ -1,1 +1,4 @@
 //! The service behind the `assize` binary: command line, HTTP and scheduler.
+
+pub mod bench;
+pub mod datasets;

@@ -1,3 +1,9 @@
 //! The `assize` binary.
 
-fn main() {}
+mod cli;
+
+use clap::Parser;
+
+fn main() -> anyhow::Result<()> {
+    cli::run(&cli::Arguments::parse())
+}

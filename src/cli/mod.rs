@@ -1,0 +1,33 @@
+//! The command line.
+
+mod bench;
+mod datasets;
+
+use clap::{Parser, Subcommand};
+
+/// A decision server.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure the machine, the engine, HTTP and quality
+    Bench(bench::BenchArguments),
+    /// Fetch, list and show labelled public texts
+    Datasets(datasets::DatasetsArguments),
+}
+
+/// Runs the command line.
+///
+/// # Errors
+/// What the command says.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    match &arguments.command {
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Datasets(arguments) => datasets::run(arguments),
+    }
+}
