@@ -1,1 +1,12 @@
 //! Readouts: from the hidden states of one forward pass to one score per option.
+
+mod error;
+mod option_trie;
+mod packed_decision;
+mod question_scores;
+mod readout;
+
+pub use error::HeadError;
+pub use packed_decision::PackedDecision;
+pub use question_scores::QuestionScores;
+pub use readout::{Readout, Reduce};

@@ -63,7 +63,7 @@ impl HiddenStates {
     /// # Errors
     /// The length is no multiple of `width`.
     pub fn new(width: usize, values: Vec<f32>) -> Result<Self, ModelError> {
-        if width == 0 || values.len() % width != 0 {
+        if width == 0 || !values.len().is_multiple_of(width) {
             return Err(ModelError::InvalidBatch(format!(
                 "{} values in rows of {width}",
                 values.len()

@@ -1,0 +1,45 @@
+//! The error type of this crate.
+
+/// What can be wrong with numbers that should be scores, probabilities or labels.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CalibrationError {
+    /// A number is no probability.
+    #[error("{0} is no probability: it must be a number from 0 to 1")]
+    NotAProbability(f64),
+    /// A score is not finite.
+    #[error("score {index} is {value}: scores must be finite")]
+    NotFinite {
+        /// Which score.
+        index: usize,
+        /// What it is.
+        value: f64,
+    },
+    /// There is nothing to compute on.
+    #[error("no {0} were given")]
+    Empty(&'static str),
+    /// Two lists that belong together differ in length.
+    #[error("{predictions} predictions and {labels} labels: there must be one label per prediction")]
+    Lengths {
+        /// Number of predictions.
+        predictions: usize,
+        /// Number of labels.
+        labels: usize,
+    },
+    /// A label names an option that its row does not have.
+    #[error("row {row}: label {label} of {options} options")]
+    Label {
+        /// Which row.
+        row: usize,
+        /// Its label.
+        label: usize,
+        /// Number of options of that row.
+        options: usize,
+    },
+    /// A ranking metric needs both answers.
+    #[error("all labels are {0}: AUROC needs both true and false ones")]
+    OneClass(bool),
+    /// A number of bins that makes no sense.
+    #[error("0 bins: use at least one, usually 10 or 15")]
+    NoBins,
+}

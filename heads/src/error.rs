@@ -1,0 +1,70 @@
+//! The error type of this crate.
+
+use assize_models::ModelError;
+
+/// Everything that can go wrong between an encoded decision and option scores.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeadError {
+    /// A readout's settings are not valid.
+    #[error("readout, field `{field}`: {reason}")]
+    Readout {
+        /// The field at fault.
+        field: &'static str,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// A label readout was asked of a question without one-token labels.
+    #[error(
+        "question {question}: its {options} options have no one-token labels in this prompt form and tokenizer: \
+         ask with fewer options, or use the text readout"
+    )]
+    NoLabels {
+        /// Index of the question in the request, from 0.
+        question: usize,
+        /// Number of options.
+        options: usize,
+    },
+    /// A text readout that subtracts the prior was given a decision encoded without one.
+    #[error(
+        "the readout subtracts the score without the state, but the decision was encoded without `prior`"
+    )]
+    NoPrior,
+    /// An encoded question has no tokens where there must be some.
+    #[error("question {question}: {what} has no tokens")]
+    NoTokens {
+        /// Index of the question in the request, from 0.
+        question: usize,
+        /// What is empty.
+        what: String,
+    },
+    /// An encoded question contradicts itself.
+    #[error("question {question}: {reason}")]
+    Malformed {
+        /// Index of the question in the request, from 0.
+        question: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The hidden states are not those of the batch that this decision was packed into.
+    #[error("the forward pass returned no row {row}, which a question reads")]
+    MissingRow {
+        /// The read that has no row.
+        row: u32,
+    },
+    /// The model gave a score that is no number.
+    #[error(
+        "question {question}, option {option}: its score is {value}; the model or its engine is at fault"
+    )]
+    NotFinite {
+        /// Index of the question in the request, from 0.
+        question: usize,
+        /// Index of the option, from 0.
+        option: usize,
+        /// What came out.
+        value: f64,
+    },
+    /// The batch or the backbone failed.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}

@@ -1,0 +1,25 @@
+//! Prompt forms: how a decision is written for a model.
+//!
+//! A form is data (JSON): one template for the state, which all questions share, one per question shape for the text
+//! behind it, and one for an option's own text as the answer. The ends of the state, of a question and of an option
+//! are token boundaries by design; inside each, literal text and caller text are tokenised together, so that the ids
+//! equal the reference tokenizer's on the same string.
+//!
+//! Caller text can forge nothing: special tokens come from the form's literals only, and an option whose name could
+//! be taken for more than one line is shown quoted (see [`shown_name`]).
+
+mod built_in;
+mod encode;
+mod encoded;
+mod form;
+mod labels;
+mod options;
+mod template;
+mod truncate;
+mod writer;
+
+pub use encode::EncodeOptions;
+pub use encoded::{EncodedDecision, EncodedOrder, EncodedQuestion};
+pub use form::{PREDICATE_FALSE, PREDICATE_TRUE, PromptForm};
+pub use options::shown_name;
+pub use truncate::Truncate;
