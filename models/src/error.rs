@@ -60,3 +60,19 @@ pub enum ModelError {
         reason: String,
     },
 }
+
+impl ModelError {
+    pub(crate) fn io(path: &std::path::Path, source: std::io::Error) -> Self {
+        ModelError::Io {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
+    pub(crate) fn corrupt(path: &std::path::Path, reason: impl Into<String>) -> Self {
+        ModelError::Corrupt {
+            path: path.to_path_buf(),
+            reason: reason.into(),
+        }
+    }
+}

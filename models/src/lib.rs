@@ -5,14 +5,18 @@
 
 mod artifact;
 mod backbone;
+mod checkpoint;
 mod decoder;
 mod error;
 mod packed;
+pub mod store;
 mod weights;
 
 pub use artifact::{ArtifactDescription, ArtifactId};
 pub use backbone::{Backbone, EngineInfo, HiddenStates, Precision};
+pub use checkpoint::{Checkpoint, ModelCard, available_bytes, check_fit, weight_shapes};
 pub use decoder::{Activation, Architecture, DecoderDescription, LayerDescription, Rope};
 pub use error::ModelError;
 pub use packed::{PackedBatch, ReadIndex, Segment, SegmentIndex, TokenId};
+pub use store::DEFAULT_MODEL;
 pub use weights::{LayerWeight, TensorData, TensorType, Weight, WeightSource};

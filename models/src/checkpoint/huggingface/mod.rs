@@ -1,0 +1,11 @@
+//! Hugging Face folders: `config.json`, safetensors (one file or shards) and `tokenizer.json`.
+
+mod config;
+mod description;
+mod rope_parameters;
+mod source;
+
+pub(crate) use config::Config;
+pub(crate) use description::description;
+pub(crate) use source::SafetensorsWeights;
+pub(crate) use source::weight_files;

@@ -1,0 +1,258 @@
+//! Opened checkpoints: a GGUF file or a Hugging Face folder, in the terms that engines and prompts need.
+
+mod card;
+mod extent;
+mod fingerprint;
+mod finite;
+mod gguf;
+mod huggingface;
+mod mapped;
+mod memory;
+mod rotary;
+mod shapes;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+pub use card::ModelCard;
+pub(crate) use fingerprint::{HashCache, hash_file};
+#[cfg(feature = "hub")]
+pub(crate) use huggingface::weight_files as shard_files;
+pub use memory::{available_bytes, check_fit};
+pub use shapes::weight_shapes;
+
+use crate::store::default_cache_dir;
+use crate::{DecoderDescription, ModelError, WeightSource};
+
+/// Name of the card file inside a model folder; beside a GGUF file `X.gguf` it is `X.assize-card.json`.
+pub(crate) const CARD_FILE: &str = "assize-card.json";
+/// Largest tokenizer or card file that is read.
+const MOST_SIDE_BYTES: u64 = 256 << 20;
+
+/// An opened model: description, weights, tokenizer and card.
+pub struct Checkpoint {
+    path: PathBuf,
+    name: String,
+    description: DecoderDescription,
+    weights: Arc<dyn WeightSource>,
+    weights_hash: String,
+    tokenizer_json: Vec<u8>,
+    card: ModelCard,
+}
+
+impl std::fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checkpoint")
+            .field("name", &self.name)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Checkpoint {
+    /// Opens a GGUF file, or a folder with `config.json`, safetensors weights and `tokenizer.json`.
+    ///
+    /// The name comes from the card where there is one, else from the file or folder.
+    ///
+    /// # Errors
+    /// Nothing is there, a file is damaged or cut short, or the model asks for something that is not supported.
+    pub fn open(path: &Path) -> Result<Self, ModelError> {
+        Self::open_as(path, None, default_cache_dir().as_deref())
+    }
+
+    /// Opens `path` under `name`, with file hashes remembered under `cache_dir`.
+    pub(crate) fn open_as(
+        path: &Path,
+        name: Option<&str>,
+        cache_dir: Option<&Path>,
+    ) -> Result<Self, ModelError> {
+        let metadata = std::fs::metadata(path).map_err(|source| ModelError::io(path, source))?;
+        let hashes = HashCache::new(cache_dir);
+        if metadata.is_dir() {
+            Self::open_folder(path, name, &hashes)
+        } else {
+            Self::open_gguf(path, name, &hashes)
+        }
+    }
+
+    fn open_folder(folder: &Path, name: Option<&str>, hashes: &HashCache) -> Result<Self, ModelError> {
+        let config = huggingface::Config::open(folder)?;
+        let weights = huggingface::SafetensorsWeights::open(folder)?;
+        let description = huggingface::description(&config, weights.embedding_type()?)?;
+        let weights = Arc::new(weights.bind(&description)?);
+        let tokenizer_path = folder.join("tokenizer.json");
+        if !tokenizer_path.is_file() {
+            return Err(ModelError::NotFound(format!(
+                "{} is missing; save the model with its fast tokenizer to get one",
+                tokenizer_path.display()
+            )));
+        }
+        let tokenizer_json = read_bounded(&tokenizer_path)?;
+        let mut files = huggingface::weight_files(folder)?;
+        files.push(folder.join("config.json"));
+        let weights_hash = hashes.folder(&files)?;
+        let card_path = folder.join(CARD_FILE);
+        let name = name.map_or_else(|| name_of_folder(folder), str::to_owned);
+        Self::finish(
+            folder,
+            name,
+            &card_path,
+            description,
+            weights,
+            weights_hash,
+            tokenizer_json,
+        )
+    }
+
+    fn open_gguf(path: &Path, name: Option<&str>, hashes: &HashCache) -> Result<Self, ModelError> {
+        let file = gguf::GgufFile::open(path)?;
+        let description = gguf::description(&file)?;
+        let tokenizer_json = gguf::tokenizer_json(&file, description.vocabulary)?;
+        let weights = Arc::new(gguf::GgufWeights::new(file, &description)?);
+        let weights_hash = hashes.file(path)?;
+        let card_path = path.with_extension(CARD_FILE);
+        let name = name.map_or_else(|| name_of_file(path), str::to_owned);
+        Self::finish(
+            path,
+            name,
+            &card_path,
+            description,
+            weights,
+            weights_hash,
+            tokenizer_json,
+        )
+    }
+
+    fn finish(
+        path: &Path,
+        name: String,
+        card_path: &Path,
+        description: DecoderDescription,
+        weights: Arc<dyn WeightSource>,
+        weights_hash: String,
+        tokenizer_json: Vec<u8>,
+    ) -> Result<Self, ModelError> {
+        let card = if card_path.is_file() {
+            let bytes = read_bounded(card_path)?;
+            serde_json::from_slice(&bytes)
+                .map_err(|error| ModelError::corrupt(card_path, format!("not a model card: {error}")))?
+        } else {
+            ModelCard::built_in(&name, &description)
+        };
+        let name = if card_path.is_file() {
+            card.name.clone()
+        } else {
+            name
+        };
+        Ok(Self {
+            path: path.to_path_buf(),
+            name,
+            description,
+            weights,
+            weights_hash,
+            tokenizer_json,
+            card,
+        })
+    }
+
+    /// The model's name, for example `smollm2-135m-instruct`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The GGUF file or folder that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What engines lower.
+    pub fn description(&self) -> &DecoderDescription {
+        &self.description
+    }
+
+    /// Read access to the weights.
+    pub fn weights(&self) -> &Arc<dyn WeightSource> {
+        &self.weights
+    }
+
+    /// sha256 over the weight files and the configuration, in hexadecimal digits.
+    ///
+    /// A GGUF file's is that of the file. A folder's is the sha256 of one line `<sha256>  <file name>` per safetensors
+    /// file and `config.json`, sorted by name: what `sha256sum *.safetensors config.json | sort -k2 | sha256sum` prints.
+    pub fn weights_hash(&self) -> &str {
+        &self.weights_hash
+    }
+
+    /// The tokenizer in Hugging Face `tokenizer.json` form.
+    pub fn tokenizer_json(&self) -> &[u8] {
+        &self.tokenizer_json
+    }
+
+    /// sha256 of [`Self::tokenizer_json`], in hexadecimal digits.
+    pub fn tokenizer_hash(&self) -> String {
+        hex::encode(Sha256::digest(&self.tokenizer_json))
+    }
+
+    /// Name, licence, prompt form and readout.
+    pub fn card(&self) -> &ModelCard {
+        &self.card
+    }
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, ModelError> {
+    let len = std::fs::metadata(path)
+        .map_err(|source| ModelError::io(path, source))?
+        .len();
+    if len > MOST_SIDE_BYTES {
+        return Err(ModelError::corrupt(
+            path,
+            format!("{len} bytes is more than {MOST_SIDE_BYTES}"),
+        ));
+    }
+    std::fs::read(path).map_err(|source| ModelError::io(path, source))
+}
+
+fn name_of_folder(folder: &Path) -> String {
+    let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    absolute.file_name().map_or_else(
+        || "model".to_owned(),
+        |name| name.to_string_lossy().to_lowercase(),
+    )
+}
+
+/// The file's stem in lower case, without a quantisation suffix such as `.Q4_1` or `-f16`.
+pub(crate) fn name_of_file(path: &Path) -> String {
+    let stem = path.file_stem().map_or_else(
+        || "model".to_owned(),
+        |stem| stem.to_string_lossy().to_lowercase(),
+    );
+    let Some((base, suffix)) = stem.rsplit_once(['.', '-']) else {
+        return stem;
+    };
+    let quantised = suffix.starts_with('q') && suffix[1..].starts_with(|c: char| c.is_ascii_digit());
+    if (quantised || ["f32", "f16", "bf16"].contains(&suffix)) && !base.is_empty() {
+        base.to_owned()
+    } else {
+        stem
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_gives_the_model_name() {
+        for (file, name) in [
+            ("SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2-135m-instruct"),
+            ("gemma-3-270m-q4_k_m.gguf", "gemma-3-270m"),
+            ("model-f16.gguf", "model"),
+            ("qwen3-0.6b.gguf", "qwen3-0.6b"),
+            ("é-q.gguf", "é-q"),
+        ] {
+            assert_eq!(name_of_file(Path::new(file)), name);
+        }
+    }
+}
