@@ -139,7 +139,8 @@ impl Checkpoint {
             serde_json::from_slice(&bytes)
                 .map_err(|error| ModelError::corrupt(card_path, format!("not a model card: {error}")))?
         } else {
-            ModelCard::built_in(&name, &description)
+            ModelCard::built_in(&name, &description, &tokenizer_json)
+                .map_err(|reason| ModelError::corrupt(path, reason))?
         };
         let name = if card_path.is_file() {
             card.name.clone()

@@ -109,7 +109,7 @@ impl BlockType {
 
     /// Bytes of a row of `columns` numbers, `None` where they do not fill whole blocks.
     pub(crate) fn row_bytes(self, columns: usize) -> Option<usize> {
-        if columns % self.block_len() != 0 {
+        if !columns.is_multiple_of(self.block_len()) {
             return None;
         }
         (columns / self.block_len()).checked_mul(self.block_bytes())

@@ -117,9 +117,9 @@ fn build(file: &GgufFile, pre: PreTokenizer, vocabulary: usize) -> Result<Vec<u8
     }
     let mut vocab = Map::new();
     let mut added = Vec::new();
-    let mut id = 0_u32;
     let kinds = types.integers(file.bytes(), types_key)?;
-    for (token, kind) in tokens.strings(file.bytes(), tokens_key)?.zip(kinds) {
+    let listed = tokens.strings(file.bytes(), tokens_key)?.zip(kinds);
+    for (id, (token, kind)) in (0_u32..).zip(listed) {
         let (token, kind) = (token?, kind?);
         if vocab.insert(token.to_owned(), id.into()).is_some() {
             return Err(format!("{tokens_key} holds {token:?} twice"));
@@ -130,7 +130,6 @@ fn build(file: &GgufFile, pre: PreTokenizer, vocabulary: usize) -> Result<Vec<u8
                 "normalized": false, "special": kind == CONTROL,
             }));
         }
-        id += 1;
     }
     let mut pairs = Vec::new();
     let mut seen = HashSet::new();
