@@ -1,0 +1,54 @@
+//! Engines: each lowers a decoder description to something that runs, and returns it as a [`Backbone`].
+
+pub mod onnx;
+
+use std::path::PathBuf;
+
+use crate::{Backbone, DecoderDescription, ModelError, Precision, WeightSource};
+
+/// How a model is to be loaded.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Arithmetic of the linear layers; `None` takes the fastest of this host that keeps the answers.
+    pub precision: Option<Precision>,
+    /// Threads of one forward pass; `None` takes all processors that this process may use.
+    pub threads: Option<usize>,
+    /// Folder where an engine keeps its own form of the weights.
+    pub lowered_dir: PathBuf,
+    /// Folder that is searched for the engine's shared library before the system's places.
+    pub library_dir: Option<PathBuf>,
+}
+
+/// What an engine is given: a model that was opened, whatever its file format.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// Name for messages.
+    pub name: &'a str,
+    /// The architecture.
+    pub description: &'a DecoderDescription,
+    /// The weights.
+    pub weights: &'a dyn WeightSource,
+    /// sha256 of the weights, the key of the engine's own form.
+    pub weights_hash: &'a str,
+}
+
+/// Loads a model on the engine that suits it and this host.
+///
+/// # Errors
+/// The engine's library is missing, the weights are damaged, or memory does not suffice.
+pub fn load(source: Source<'_>, options: &EngineOptions) -> Result<Box<dyn Backbone>, ModelError> {
+    Ok(Box::new(onnx::OnnxBackbone::load(source, options)?))
+}
+
+/// The precision that is taken when none is asked for: int8 where the host multiplies 8-bit numbers fast.
+pub fn default_precision() -> Precision {
+    match crate::kernels::Isa::detect() {
+        crate::kernels::Isa::Avx512Vnni => Precision::Int8,
+        _ => Precision::Float32,
+    }
+}
+
+/// Engine name and version of its arithmetic, for the artifact: it changes when equal weights give other numbers.
+pub fn numerics() -> &'static str {
+    "onnx/1"
+}

@@ -1,0 +1,374 @@
+//! Lowering a decoder description to an ONNX graph, built in process.
+//!
+//! Inputs: `tokens` int32 `[rows]`, `rows` int32 `[rows]` (0, 1, 2, ...), `segments` int32 `[n, 4]`, `reads` int32
+//! `[reads]`. Output: `hidden` float32 `[reads, hidden]`, after the final norm. The last layer computes keys and values
+//! for all rows, and everything else for the reads only.
+
+use std::sync::Arc;
+
+use ort::editor::{Graph, Model, Node, ONNX_DOMAIN, Opset};
+use ort::operator::{Attribute, OperatorDomain};
+use ort::session::Session;
+use ort::value::{Outlet, Shape, SymbolicDimensions, TensorElementType, ValueType};
+
+use super::lowered::layer_name;
+use super::operators::{
+    AttentionNode, AttentionOperator, DOMAIN, EmbeddingOperator, Epilogue, INDEX, LinearNode, LinearOperator,
+    LogNormalizerOperator, LogitsOperator, NormNode, NormOperator, OutputConstants, RotaryOperator, Shared,
+    Wiring,
+};
+use super::{engine_error, library::Runtime};
+use crate::kernels::attention::AttentionShape;
+use crate::{DecoderDescription, LayerDescription, ModelError, Rope};
+
+/// Version of the standard operators (only `Gather` is used).
+const OPSET: u32 = 21;
+
+/// Nodes and their constants while the graph grows.
+struct Lowering<'a> {
+    shared: &'a Shared,
+    graph: Graph,
+    linears: Vec<LinearNode>,
+    norms: Vec<NormNode>,
+    attentions: Vec<AttentionNode>,
+    ropes: Vec<Rope>,
+    epsilon: f32,
+}
+
+impl Lowering<'_> {
+    fn node(
+        &mut self,
+        operator: &str,
+        name: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        index: usize,
+    ) -> Result<(), ModelError> {
+        let index = Attribute::new(INDEX, index as i64).map_err(engine_error)?;
+        let node = Node::new(operator, DOMAIN, name, inputs, outputs, [index]).map_err(engine_error)?;
+        self.graph.add_node(node).map_err(engine_error)
+    }
+
+    fn gather(&mut self, data: &str, indices: &str, output: &str) -> Result<(), ModelError> {
+        let axis = Attribute::new("axis", 0i64).map_err(engine_error)?;
+        let name = format!("gather.{output}");
+        let node = Node::new("Gather", ONNX_DOMAIN, name, [data, indices], [output], [axis])
+            .map_err(engine_error)?;
+        self.graph.add_node(node).map_err(engine_error)
+    }
+
+    fn linear(
+        &mut self,
+        inputs: &[&str],
+        output: &str,
+        norm: Option<String>,
+        matrices: &[String],
+        epilogue: Epilogue,
+        columns: usize,
+    ) -> Result<(), ModelError> {
+        let norm = norm.map(|name| self.shared.weights.vector(&name)).transpose()?;
+        let epsilon = self.epsilon;
+        let matrices = matrices.to_vec();
+        self.linears.push(LinearNode {
+            norm: norm.map(|weight| (weight, epsilon)),
+            matrices,
+            epilogue,
+            columns,
+        });
+        self.node("Linear", output, inputs, &[output], self.linears.len() - 1)
+    }
+
+    fn norm(&mut self, inputs: &[&str], output: &str, weight: &str) -> Result<(), ModelError> {
+        let weight = self.shared.weights.vector(weight)?;
+        self.norms.push(NormNode {
+            weight,
+            epsilon: self.epsilon,
+            residual: inputs.len() > 1,
+        });
+        self.node("Norm", output, inputs, &[output], self.norms.len() - 1)
+    }
+
+    /// The names of the tables of `rope`, computed once per distinct embedding.
+    fn rotary(&mut self, rope: &Rope) -> Result<(String, String), ModelError> {
+        let known = self.ropes.iter().position(|known| known == rope);
+        let index = known.unwrap_or(self.ropes.len());
+        let (cos, sin) = (format!("rotary.{index}.cos"), format!("rotary.{index}.sin"));
+        if known.is_none() {
+            self.ropes.push(rope.clone());
+            self.node(
+                "Rotary",
+                &format!("rotary.{index}"),
+                &["segments"],
+                &[&cos, &sin],
+                index,
+            )?;
+        }
+        Ok((cos, sin))
+    }
+
+    /// Adds a projection to the residual stream, through the layer's own norm where it has one.
+    fn join(
+        &mut self,
+        source: &str,
+        residual: &str,
+        output: &str,
+        matrix: String,
+        post_norm: Option<String>,
+        hidden: usize,
+    ) -> Result<(), ModelError> {
+        match post_norm {
+            None => self.linear(
+                &[source, residual],
+                output,
+                None,
+                &[matrix],
+                Epilogue::Residual,
+                hidden,
+            ),
+            Some(norm) => {
+                let plain = format!("{output}.plain");
+                self.linear(&[source], &plain, None, &[matrix], Epilogue::Store, hidden)?;
+                self.norm(&[&plain, residual], output, &norm)
+            }
+        }
+    }
+
+    /// One layer: reads the stream `input` and returns the name of the next.
+    fn layer(
+        &mut self,
+        description: &DecoderDescription,
+        index: usize,
+        input: &str,
+        last: bool,
+    ) -> Result<String, ModelError> {
+        let layer = &description.layers[index];
+        let name = |tensor: &str| layer_name(index, tensor);
+        let (query, key) = (layer.heads * layer.head_dim, layer.kv_heads * layer.head_dim);
+        let norm = name("input_norm");
+        let (cos, sin) = self.rotary(&layer.rope)?;
+        let attended = name("attended");
+        let residual = if last {
+            let (read, queries, pairs) = (name("read"), name("queries"), name("keys_values"));
+            self.gather(input, "reads", &read)?;
+            let matrices = [name("query")];
+            self.linear(
+                &[&read],
+                &queries,
+                Some(norm.clone()),
+                &matrices,
+                Epilogue::Store,
+                query,
+            )?;
+            self.linear(
+                &[input],
+                &pairs,
+                Some(norm),
+                &[name("key_value")],
+                Epilogue::Store,
+                2 * key,
+            )?;
+            self.attention(
+                layer,
+                Wiring::Split,
+                &[&queries, &pairs, "reads", "segments", &cos, &sin],
+                &attended,
+            )?;
+            read
+        } else {
+            let joined = name("queries_keys_values");
+            let matrices = [name("query"), name("key_value")];
+            self.linear(
+                &[input],
+                &joined,
+                Some(norm),
+                &matrices,
+                Epilogue::Store,
+                query + 2 * key,
+            )?;
+            self.attention(
+                layer,
+                Wiring::Joined,
+                &[&joined, &joined, "rows", "segments", &cos, &sin],
+                &attended,
+            )?;
+            input.to_owned()
+        };
+        let (middle, gated, output) = (name("middle"), name("gated"), name("output"));
+        let post = |tensor: &str| layer.post_norms.then(|| name(tensor));
+        let hidden = description.hidden;
+        let (matrix, post_norm) = (name("attention_output"), post("post_attention_norm"));
+        self.join(&attended, &residual, &middle, matrix, post_norm, hidden)?;
+        let (epilogue, norm) = (Epilogue::Gate(description.activation), name("feed_forward_norm"));
+        self.linear(
+            &[&middle],
+            &gated,
+            Some(norm),
+            &[name("gate_up")],
+            epilogue,
+            layer.intermediate,
+        )?;
+        self.join(
+            &gated,
+            &middle,
+            &output,
+            name("down"),
+            post("post_feed_forward_norm"),
+            hidden,
+        )?;
+        Ok(output)
+    }
+
+    fn attention(
+        &mut self,
+        layer: &LayerDescription,
+        wiring: Wiring,
+        inputs: &[&str],
+        output: &str,
+    ) -> Result<(), ModelError> {
+        let prefix = output.trim_end_matches("attended");
+        let norm = |tensor: &str| {
+            layer
+                .qk_norm
+                .then(|| self.shared.weights.vector(&format!("{prefix}{tensor}")))
+                .transpose()
+        };
+        let shape = AttentionShape {
+            heads: layer.heads,
+            kv_heads: layer.kv_heads,
+            head_dim: layer.head_dim,
+            scale: layer.attention_scale,
+            window: layer.window,
+            epsilon: self.epsilon,
+            query_norm: norm("query_norm")?,
+            key_norm: norm("key_norm")?,
+        };
+        self.attentions.push(AttentionNode { shape, wiring });
+        self.node("Attention", output, inputs, &[output], self.attentions.len() - 1)
+    }
+}
+
+fn outlet(name: &str, ty: TensorElementType, dims: &[i64]) -> Outlet {
+    let dimension_symbols = SymbolicDimensions::empty(dims.len());
+    Outlet::new(
+        name,
+        ValueType::Tensor {
+            ty,
+            shape: Shape::new(dims.iter().copied()),
+            dimension_symbols,
+        },
+    )
+}
+
+fn session(runtime: &Runtime, graph: Graph, domain: OperatorDomain) -> Result<Session, ModelError> {
+    let opset = |domain, version| Opset::new(domain, version).map_err(engine_error);
+    let mut model = Model::new([opset(ONNX_DOMAIN, OPSET)?, opset(DOMAIN, 1)?]).map_err(engine_error)?;
+    model.set_graph(graph).map_err(engine_error)?;
+    let builder = Session::builder(&runtime.environment)
+        .map_err(engine_error)?
+        .with_memory_pattern(false)
+        .map_err(engine_error)?
+        .with_operators(Arc::new(domain))
+        .map_err(engine_error)?;
+    model.into_session(&builder).map_err(engine_error)
+}
+
+/// The session that turns a packed batch into hidden states.
+pub(super) fn decoder(
+    runtime: &Runtime,
+    shared: &Shared,
+    description: &DecoderDescription,
+) -> Result<Session, ModelError> {
+    let mut lowering = Lowering {
+        shared,
+        graph: Graph::new().map_err(engine_error)?,
+        linears: Vec::new(),
+        norms: Vec::new(),
+        attentions: Vec::new(),
+        ropes: Vec::new(),
+        epsilon: description.norm_epsilon,
+    };
+    let inputs = [
+        outlet("tokens", TensorElementType::Int32, &[-1]),
+        outlet("rows", TensorElementType::Int32, &[-1]),
+        outlet("segments", TensorElementType::Int32, &[-1, 4]),
+        outlet("reads", TensorElementType::Int32, &[-1]),
+    ];
+    lowering.graph.set_inputs(inputs).map_err(engine_error)?;
+    let hidden = description.hidden as i64;
+    let output = outlet("hidden", TensorElementType::Float32, &[-1, hidden]);
+    lowering.graph.set_outputs([output]).map_err(engine_error)?;
+    lowering.node("Embedding", "embedding", &["tokens"], &["stream"], 0)?;
+    let mut stream = "stream".to_owned();
+    for index in 0..description.layers.len() {
+        let last = index + 1 == description.layers.len();
+        stream = lowering.layer(description, index, &stream, last)?;
+    }
+    lowering.norm(&[&stream], "hidden", "final_norm")?;
+    let Lowering {
+        graph,
+        linears,
+        norms,
+        attentions,
+        ropes,
+        ..
+    } = lowering;
+    let domain = OperatorDomain::new(DOMAIN)
+        .and_then(|domain| {
+            domain.add(EmbeddingOperator {
+                shared: shared.clone(),
+                hidden: description.hidden,
+                scale: description.embedding_scale,
+            })
+        })
+        .and_then(|domain| {
+            domain.add(LinearOperator {
+                shared: shared.clone(),
+                nodes: linears,
+            })
+        })
+        .and_then(|domain| {
+            domain.add(NormOperator {
+                shared: shared.clone(),
+                nodes: norms,
+            })
+        })
+        .and_then(|domain| {
+            domain.add(AttentionOperator {
+                shared: shared.clone(),
+                nodes: attentions,
+            })
+        })
+        .and_then(|domain| domain.add(RotaryOperator { ropes }))
+        .map_err(engine_error)?;
+    session(runtime, graph, domain)
+}
+
+/// The sessions that turn hidden states into log-normalisers and into logits.
+pub(super) fn outputs(
+    runtime: &Runtime,
+    constants: &OutputConstants,
+) -> Result<(Session, Session), ModelError> {
+    let build = |operator: &str, dims: &[i64], domain: OperatorDomain| {
+        let mut graph = Graph::new().map_err(engine_error)?;
+        let width = constants.width as i64;
+        let input = outlet("hidden", TensorElementType::Float32, &[-1, width]);
+        graph.set_inputs([input]).map_err(engine_error)?;
+        graph
+            .set_outputs([outlet("out", TensorElementType::Float32, dims)])
+            .map_err(engine_error)?;
+        let node = Node::new(operator, DOMAIN, operator, ["hidden"], ["out"], []).map_err(engine_error)?;
+        graph.add_node(node).map_err(engine_error)?;
+        session(runtime, graph, domain)
+    };
+    let domain = || OperatorDomain::new(DOMAIN).map_err(engine_error);
+    let normalizers = domain()?
+        .add(LogNormalizerOperator(constants.clone()))
+        .map_err(engine_error)?;
+    let logits = domain()?
+        .add(LogitsOperator(constants.clone()))
+        .map_err(engine_error)?;
+    Ok((
+        build("LogNormalizer", &[-1], normalizers)?,
+        build("Logits", &[-1, constants.vocabulary as i64], logits)?,
+    ))
+}

@@ -1,0 +1,100 @@
+//! Finding and starting ONNX Runtime, once per process.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use ort::environment::{Environment, GlobalThreadPoolOptions};
+
+use super::ENGINE;
+use crate::ModelError;
+
+/// The running library.
+pub(super) struct Runtime {
+    pub(super) environment: Environment,
+    pub(super) threads: usize,
+}
+
+static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+
+/// The process's runtime; the first caller decides the number of threads.
+pub(super) fn runtime(
+    library_dir: Option<&Path>,
+    threads: Option<usize>,
+) -> Result<&'static Runtime, ModelError> {
+    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    let wanted = threads.unwrap_or(available);
+    let failed = |reason: String| ModelError::Engine {
+        engine: ENGINE,
+        reason,
+    };
+    if wanted == 0 {
+        return Err(failed("threads must be at least 1".into()));
+    }
+    let runtime = RUNTIME
+        .get_or_init(|| start(library_dir, wanted))
+        .as_ref()
+        .map_err(|e| failed(e.clone()))?;
+    if threads.is_some_and(|threads| threads != runtime.threads) {
+        return Err(failed(format!(
+            "this process already runs {} threads: {wanted} threads need a process of their own",
+            runtime.threads
+        )));
+    }
+    Ok(runtime)
+}
+
+fn start(library_dir: Option<&Path>, threads: usize) -> Result<Runtime, String> {
+    let library = find(library_dir);
+    let builder = ort::init_from(&library).map_err(|error| {
+        format!(
+            "the ONNX Runtime library could not be loaded from {}: {error}. Run `assize engine pull`, or set \
+             ORT_DYLIB_PATH to a libonnxruntime.so of version 1.24 or later",
+            library.display()
+        )
+    })?;
+    let pool = GlobalThreadPoolOptions::default()
+        .with_intra_threads(threads)
+        .and_then(|pool| pool.with_inter_threads(1))
+        .map_err(|error| error.to_string())?;
+    let environment = builder
+        .with_name("assize")
+        .with_telemetry(false)
+        .with_global_thread_pool(pool)
+        .build()
+        .map_err(|error| error.to_string())?;
+    tracing::debug!(library = %library.display(), threads, "ONNX Runtime started");
+    Ok(Runtime { environment, threads })
+}
+
+/// `$ORT_DYLIB_PATH`, else the library folder, else beside the executable, else wherever the system's loader looks.
+fn find(library_dir: Option<&Path>) -> PathBuf {
+    if let Some(path) = std::env::var_os("ORT_DYLIB_PATH").filter(|path| !path.is_empty()) {
+        return path.into();
+    }
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|path| path.parent().map(Path::to_path_buf));
+    library_dir
+        .and_then(library_in)
+        .or_else(|| beside.as_deref().and_then(library_in))
+        .unwrap_or_else(|| "libonnxruntime.so".into())
+}
+
+/// The highest `libonnxruntime.so*` of a folder.
+fn library_in(folder: &Path) -> Option<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| {
+                    name.starts_with("libonnxruntime.so")
+                        || name == "libonnxruntime.dylib"
+                        || name == "onnxruntime.dll"
+                })
+        })
+        .collect();
+    found.sort();
+    found.pop()
+}

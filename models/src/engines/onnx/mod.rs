@@ -1,0 +1,231 @@
+//! The CPU engine: an ONNX Runtime graph whose heavy nodes are custom operators over mapped, packed weights.
+//!
+//! ONNX Runtime plans memory, orders nodes and lends its thread pool; the operators are this crate's own kernels,
+//! because the standard ones quantise activations per tensor (which loses the answers), pad packed batches, and hold
+//! weights twice.
+
+mod graph;
+mod library;
+mod lowered;
+mod operators;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ort::session::Session;
+use ort::value::Tensor;
+
+use self::lowered::Lowered;
+use self::operators::{OutputConstants, Shared};
+use super::{EngineOptions, Source, default_precision};
+use crate::kernels::Isa;
+use crate::{Backbone, DecoderDescription, EngineInfo, HiddenStates, ModelError, PackedBatch, TokenId};
+
+/// The engine's name.
+pub(crate) const ENGINE: &str = "onnx";
+
+fn engine_error<E: std::fmt::Display>(error: E) -> ModelError {
+    ModelError::Engine {
+        engine: ENGINE,
+        reason: error.to_string(),
+    }
+}
+
+/// A model loaded on ONNX Runtime.
+pub struct OnnxBackbone {
+    description: DecoderDescription,
+    info: EngineInfo,
+    output: OutputConstants,
+    decoder: Mutex<Session>,
+    normalizers: Mutex<Session>,
+    logits: Mutex<Session>,
+}
+
+impl OnnxBackbone {
+    /// Prepares the weights where that was not done before, maps them and builds the graphs.
+    ///
+    /// # Errors
+    /// The library is missing, a tensor is missing or of another shape than the configuration says, or the engine's
+    /// folder cannot be written.
+    pub fn load(source: Source<'_>, options: &EngineOptions) -> Result<Self, ModelError> {
+        let description = source.description;
+        check(source)?;
+        let precision = options.precision.unwrap_or_else(default_precision);
+        let runtime = library::runtime(options.library_dir.as_deref(), options.threads)?;
+        let weights = Arc::new(Lowered::open_or_make(&options.lowered_dir, source, precision)?);
+        let isa = Isa::detect();
+        let shared = Shared {
+            weights,
+            isa,
+            threads: runtime.threads,
+            scratch: Arc::new(Mutex::new(Default::default())),
+        };
+        let decoder = graph::decoder(runtime, &shared, description)?;
+        let output = OutputConstants {
+            shared,
+            vocabulary: description.vocabulary,
+            width: description.hidden,
+            softcap: description.logit_softcap,
+            matrix: if description.tied_output {
+                "embedding"
+            } else {
+                "output"
+            },
+        };
+        let (normalizers, logits) = graph::outputs(runtime, &output)?;
+        let info = EngineInfo {
+            name: ENGINE,
+            version: ort::info().to_string(),
+            precision,
+            kernels: isa.name().to_owned(),
+            threads: runtime.threads,
+        };
+        Ok(Self {
+            description: description.clone(),
+            info,
+            output,
+            decoder: Mutex::new(decoder),
+            normalizers: Mutex::new(normalizers),
+            logits: Mutex::new(logits),
+        })
+    }
+
+    fn run(session: &Mutex<Session>, hidden: &HiddenStates, width: usize) -> Result<Vec<f32>, ModelError> {
+        if hidden.width() != width {
+            return Err(ModelError::InvalidBatch(format!(
+                "hidden states are {} wide instead of {width}",
+                hidden.width()
+            )));
+        }
+        if hidden.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input =
+            Tensor::from_array(([hidden.len(), width], hidden.values().to_vec())).map_err(engine_error)?;
+        let mut session = locked(session);
+        let outputs = session
+            .run(ort::inputs!["hidden" => input])
+            .map_err(engine_error)?;
+        let (_, values) = outputs["out"].try_extract_tensor::<f32>().map_err(engine_error)?;
+        Ok(values.to_vec())
+    }
+}
+
+fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    // A session holds no state between runs, so one that was abandoned by a panic is still good.
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Refuses descriptions that the kernels' index arithmetic does not cover.
+fn check(source: Source<'_>) -> Result<(), ModelError> {
+    let description = source.description;
+    let refuse = |reason: String| Err(ModelError::Unsupported(format!("{}: {reason}", source.name)));
+    if description.layers.is_empty() || description.hidden == 0 || description.vocabulary == 0 {
+        return refuse("the model has no layers, no width or no vocabulary".into());
+    }
+    for (index, layer) in description.layers.iter().enumerate() {
+        let heads_fit = layer.kv_heads > 0 && layer.heads % layer.kv_heads == 0;
+        let half = layer.rope.inverse_frequencies.len();
+        if !heads_fit || layer.head_dim == 0 || layer.head_dim != 2 * half || layer.intermediate == 0 {
+            return refuse(format!(
+                "layer {index}: {} heads, {} key heads, head width {}, {half} rotary frequencies, feed-forward width {}",
+                layer.heads, layer.kv_heads, layer.head_dim, layer.intermediate
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Backbone for OnnxBackbone {
+    fn description(&self) -> &DecoderDescription {
+        &self.description
+    }
+
+    fn engine(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn weight_bytes(&self) -> u64 {
+        self.output.shared.weights.bytes()
+    }
+
+    fn forward(&self, batch: &PackedBatch) -> Result<HiddenStates, ModelError> {
+        if batch.reads().is_empty() {
+            return Err(ModelError::InvalidBatch("nothing is to be read".into()));
+        }
+        let rows = i32::try_from(batch.len())
+            .map_err(|_| ModelError::InvalidBatch(format!("{} tokens in one batch", batch.len())))?;
+        for token in batch.tokens() {
+            if *token as usize >= self.description.vocabulary {
+                return Err(ModelError::InvalidBatch(format!(
+                    "token {token} in a vocabulary of {}",
+                    self.description.vocabulary
+                )));
+            }
+        }
+        for segment in batch.segments() {
+            let end = segment.first_position as usize + segment.len as usize;
+            if end > self.description.context {
+                return Err(ModelError::InvalidBatch(format!(
+                    "a path of {end} tokens in a context of {}",
+                    self.description.context
+                )));
+            }
+        }
+        let segments: Vec<i32> = batch
+            .segments()
+            .iter()
+            .flat_map(|segment| {
+                let parent = segment.parent.map_or(-1, |parent| parent.0 as i32);
+                [
+                    segment.start as i32,
+                    segment.len as i32,
+                    parent,
+                    segment.first_position as i32,
+                ]
+            })
+            .collect();
+        let ints = |values: Vec<i32>| Tensor::from_array(([values.len()], values)).map_err(engine_error);
+        let tokens = ints(batch.tokens().iter().map(|token| *token as i32).collect())?;
+        let reads = ints(batch.reads().iter().map(|row| *row as i32).collect())?;
+        let table = Tensor::from_array(([batch.segments().len(), 4], segments)).map_err(engine_error)?;
+        let inputs = ort::inputs![
+            "tokens" => tokens, "rows" => ints((0..rows).collect())?, "segments" => table, "reads" => reads
+        ];
+        let mut session = locked(&self.decoder);
+        let outputs = session.run(inputs).map_err(engine_error)?;
+        let (_, values) = outputs["hidden"]
+            .try_extract_tensor::<f32>()
+            .map_err(engine_error)?;
+        HiddenStates::new(self.description.hidden, values.to_vec())
+    }
+
+    fn logits_of(&self, hidden: &[f32], tokens: &[TokenId]) -> Result<Vec<f32>, ModelError> {
+        if hidden.len() != self.description.hidden {
+            return Err(ModelError::InvalidBatch(format!(
+                "a hidden state {} wide",
+                hidden.len()
+            )));
+        }
+        let head = self.output.head()?;
+        let mut buffer = vec![0f32; hidden.len()];
+        tokens
+            .iter()
+            .map(|token| {
+                if *token as usize >= self.description.vocabulary {
+                    return Err(ModelError::InvalidBatch(format!(
+                        "token {token} is outside the vocabulary"
+                    )));
+                }
+                Ok(head.logit(hidden, *token as usize, &mut buffer))
+            })
+            .collect()
+    }
+
+    fn logits(&self, hidden: &HiddenStates) -> Result<Vec<f32>, ModelError> {
+        Self::run(&self.logits, hidden, self.description.hidden)
+    }
+
+    fn log_normalizers(&self, hidden: &HiddenStates) -> Result<Vec<f32>, ModelError> {
+        Self::run(&self.normalizers, hidden, self.description.hidden)
+    }
+}

@@ -1,0 +1,59 @@
+//! `Embedding(tokens int32 [rows]) -> float32 [rows, hidden]`: rows of the embedding matrix times a constant.
+
+use ort::operator::{BoxedKernel, ComputeContext, KernelContext, Operator, OperatorInput, OperatorOutput};
+use ort::value::TensorElementType;
+
+use super::pool::Pool;
+use super::{Shared, failed, input};
+use crate::kernels::{Parallel, SharedMut};
+
+pub(in super::super) struct EmbeddingOperator {
+    pub(in super::super) shared: Shared,
+    pub(in super::super) hidden: usize,
+    pub(in super::super) scale: f32,
+}
+
+impl Operator for EmbeddingOperator {
+    type Kernel<'attr> = BoxedKernel<'attr>;
+
+    fn name(&self) -> &str {
+        "Embedding"
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        [OperatorInput::required(TensorElementType::Int32)]
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(TensorElementType::Float32)]
+    }
+
+    fn create_kernel<'attr>(&self, _: &KernelContext<'attr>) -> ort::Result<Self::Kernel<'attr>> {
+        let (shared, hidden, scale) = (self.shared.clone(), self.hidden, self.scale);
+        Ok(Box::new(move |context: &ComputeContext| {
+            let tokens = input(context, 0)?;
+            let (_, tokens) = tokens.try_extract_tensor::<i32>()?;
+            let mut out = context
+                .output(0, [tokens.len() as i64, hidden as i64])?
+                .ok_or_else(|| ort::Error::new("no output"))?;
+            let (_, out) = out.try_extract_tensor_mut::<f32>()?;
+            let matrix = shared.weights.rows("embedding").map_err(failed)?;
+            let places = SharedMut::new(out);
+            Pool {
+                context,
+                workers: shared.threads,
+            }
+            .for_each(tokens.len().div_ceil(32), &|item| {
+                for row in item * 32..((item + 1) * 32).min(tokens.len()) {
+                    // SAFETY: each item writes its own rows only.
+                    let place = unsafe { places.slice_mut(row * hidden, hidden) };
+                    matrix.row(tokens[row] as usize, place);
+                    if scale != 1.0 {
+                        place.iter_mut().for_each(|value| *value *= scale);
+                    }
+                }
+            });
+            Ok(())
+        }))
+    }
+}
