@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use ort::editor::{Graph, Model, Node, ONNX_DOMAIN, Opset};
-use ort::operator::{Attribute, OperatorDomain};
+use ort::operator::OperatorDomain;
 use ort::session::Session;
-use ort::value::{Outlet, Shape, SymbolicDimensions, TensorElementType, ValueType};
+use prost::Message;
 
 use super::lowered::layer_name;
 use super::operators::{
@@ -17,17 +16,22 @@ use super::operators::{
     LogNormalizerOperator, LogitsOperator, NormNode, NormOperator, OutputConstants, RotaryOperator, Shared,
     Wiring,
 };
+use super::protobuf::{AttributeProto, Element, GraphProto, ModelProto, NodeProto, OperatorSetId, ValueInfo};
 use super::{engine_error, library::Runtime};
 use crate::kernels::attention::AttentionShape;
 use crate::{DecoderDescription, LayerDescription, ModelError, Rope};
 
 /// Version of the standard operators (only `Gather` is used).
-const OPSET: u32 = 21;
+const OPSET: i64 = 21;
+/// Version of the file format.
+const IR_VERSION: i64 = 10;
+/// The domain of the standard operators.
+const ONNX_DOMAIN: &str = "";
 
 /// Nodes and their constants while the graph grows.
 struct Lowering<'a> {
     shared: &'a Shared,
-    graph: Graph,
+    graph: GraphProto,
     linears: Vec<LinearNode>,
     norms: Vec<NormNode>,
     attentions: Vec<AttentionNode>,
@@ -36,25 +40,24 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn node(
-        &mut self,
-        operator: &str,
-        name: &str,
-        inputs: &[&str],
-        outputs: &[&str],
-        index: usize,
-    ) -> Result<(), ModelError> {
-        let index = Attribute::new(INDEX, index as i64).map_err(engine_error)?;
-        let node = Node::new(operator, DOMAIN, name, inputs, outputs, [index]).map_err(engine_error)?;
-        self.graph.add_node(node).map_err(engine_error)
+    fn node(&mut self, operator: &str, name: &str, inputs: &[&str], outputs: &[&str], index: usize) {
+        let index = AttributeProto::int(INDEX, index as i64);
+        self.graph
+            .node
+            .push(node(operator, DOMAIN, name, inputs, outputs, vec![index]));
     }
 
-    fn gather(&mut self, data: &str, indices: &str, output: &str) -> Result<(), ModelError> {
-        let axis = Attribute::new("axis", 0i64).map_err(engine_error)?;
+    fn gather(&mut self, data: &str, indices: &str, output: &str) {
+        let axis = AttributeProto::int("axis", 0);
         let name = format!("gather.{output}");
-        let node = Node::new("Gather", ONNX_DOMAIN, name, [data, indices], [output], [axis])
-            .map_err(engine_error)?;
-        self.graph.add_node(node).map_err(engine_error)
+        self.graph.node.push(node(
+            "Gather",
+            ONNX_DOMAIN,
+            &name,
+            &[data, indices],
+            &[output],
+            vec![axis],
+        ));
     }
 
     fn linear(
@@ -75,7 +78,8 @@ impl Lowering<'_> {
             epilogue,
             columns,
         });
-        self.node("Linear", output, inputs, &[output], self.linears.len() - 1)
+        self.node("Linear", output, inputs, &[output], self.linears.len() - 1);
+        Ok(())
     }
 
     fn norm(&mut self, inputs: &[&str], output: &str, weight: &str) -> Result<(), ModelError> {
@@ -85,11 +89,12 @@ impl Lowering<'_> {
             epsilon: self.epsilon,
             residual: inputs.len() > 1,
         });
-        self.node("Norm", output, inputs, &[output], self.norms.len() - 1)
+        self.node("Norm", output, inputs, &[output], self.norms.len() - 1);
+        Ok(())
     }
 
     /// The names of the tables of `rope`, computed once per distinct embedding.
-    fn rotary(&mut self, rope: &Rope) -> Result<(String, String), ModelError> {
+    fn rotary(&mut self, rope: &Rope) -> (String, String) {
         let known = self.ropes.iter().position(|known| known == rope);
         let index = known.unwrap_or(self.ropes.len());
         let (cos, sin) = (format!("rotary.{index}.cos"), format!("rotary.{index}.sin"));
@@ -101,9 +106,9 @@ impl Lowering<'_> {
                 &["segments"],
                 &[&cos, &sin],
                 index,
-            )?;
+            );
         }
-        Ok((cos, sin))
+        (cos, sin)
     }
 
     /// Adds a projection to the residual stream, through the layer's own norm where it has one.
@@ -145,11 +150,11 @@ impl Lowering<'_> {
         let name = |tensor: &str| layer_name(index, tensor);
         let (query, key) = (layer.heads * layer.head_dim, layer.kv_heads * layer.head_dim);
         let norm = name("input_norm");
-        let (cos, sin) = self.rotary(&layer.rope)?;
+        let (cos, sin) = self.rotary(&layer.rope);
         let attended = name("attended");
         let residual = if last {
             let (read, queries, pairs) = (name("read"), name("queries"), name("keys_values"));
-            self.gather(input, "reads", &read)?;
+            self.gather(input, "reads", &read);
             let matrices = [name("query")];
             self.linear(
                 &[&read],
@@ -243,33 +248,49 @@ impl Lowering<'_> {
             key_norm: norm("key_norm")?,
         };
         self.attentions.push(AttentionNode { shape, wiring });
-        self.node("Attention", output, inputs, &[output], self.attentions.len() - 1)
+        self.node("Attention", output, inputs, &[output], self.attentions.len() - 1);
+        Ok(())
     }
 }
 
-fn outlet(name: &str, ty: TensorElementType, dims: &[i64]) -> Outlet {
-    let dimension_symbols = SymbolicDimensions::empty(dims.len());
-    Outlet::new(
-        name,
-        ValueType::Tensor {
-            ty,
-            shape: Shape::new(dims.iter().copied()),
-            dimension_symbols,
-        },
-    )
+fn node(
+    operator: &str,
+    domain: &str,
+    name: &str,
+    inputs: &[&str],
+    outputs: &[&str],
+    attribute: Vec<AttributeProto>,
+) -> NodeProto {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    NodeProto {
+        input: owned(inputs),
+        output: owned(outputs),
+        name: name.to_owned(),
+        op_type: operator.to_owned(),
+        attribute,
+        domain: domain.to_owned(),
+    }
 }
 
-fn session(runtime: &Runtime, graph: Graph, domain: OperatorDomain) -> Result<Session, ModelError> {
-    let opset = |domain, version| Opset::new(domain, version).map_err(engine_error);
-    let mut model = Model::new([opset(ONNX_DOMAIN, OPSET)?, opset(DOMAIN, 1)?]).map_err(engine_error)?;
-    model.set_graph(graph).map_err(engine_error)?;
-    let builder = Session::builder(&runtime.environment)
+fn session(runtime: &Runtime, graph: GraphProto, domain: OperatorDomain) -> Result<Session, ModelError> {
+    let opset = |domain: &str, version| OperatorSetId {
+        domain: domain.to_owned(),
+        version,
+    };
+    let opset_import = vec![opset(ONNX_DOMAIN, OPSET), opset(DOMAIN, 1)];
+    let model = ModelProto {
+        ir_version: IR_VERSION,
+        opset_import,
+        graph: Some(graph),
+    };
+    Session::builder(&runtime.environment)
         .map_err(engine_error)?
         .with_memory_pattern(false)
         .map_err(engine_error)?
         .with_operators(Arc::new(domain))
-        .map_err(engine_error)?;
-    model.into_session(&builder).map_err(engine_error)
+        .map_err(engine_error)?
+        .commit_from_memory(&model.encode_to_vec())
+        .map_err(engine_error)
 }
 
 /// The session that turns a packed batch into hidden states.
@@ -280,24 +301,29 @@ pub(super) fn decoder(
 ) -> Result<Session, ModelError> {
     let mut lowering = Lowering {
         shared,
-        graph: Graph::new().map_err(engine_error)?,
+        graph: GraphProto {
+            name: "decoder".to_owned(),
+            ..Default::default()
+        },
         linears: Vec::new(),
         norms: Vec::new(),
         attentions: Vec::new(),
         ropes: Vec::new(),
         epsilon: description.norm_epsilon,
     };
-    let inputs = [
-        outlet("tokens", TensorElementType::Int32, &[-1]),
-        outlet("rows", TensorElementType::Int32, &[-1]),
-        outlet("segments", TensorElementType::Int32, &[-1, 4]),
-        outlet("reads", TensorElementType::Int32, &[-1]),
+    lowering.graph.input = vec![
+        ValueInfo::tensor("tokens", Element::Int32, &[Err("rows")]),
+        ValueInfo::tensor("rows", Element::Int32, &[Err("rows")]),
+        ValueInfo::tensor("segments", Element::Int32, &[Err("segments"), Ok(4)]),
+        ValueInfo::tensor("reads", Element::Int32, &[Err("reads")]),
     ];
-    lowering.graph.set_inputs(inputs).map_err(engine_error)?;
     let hidden = description.hidden as i64;
-    let output = outlet("hidden", TensorElementType::Float32, &[-1, hidden]);
-    lowering.graph.set_outputs([output]).map_err(engine_error)?;
-    lowering.node("Embedding", "embedding", &["tokens"], &["stream"], 0)?;
+    lowering.graph.output = vec![ValueInfo::tensor(
+        "hidden",
+        Element::Float32,
+        &[Err("reads"), Ok(hidden)],
+    )];
+    lowering.node("Embedding", "embedding", &["tokens"], &["stream"], 0);
     let mut stream = "stream".to_owned();
     for index in 0..description.layers.len() {
         let last = index + 1 == description.layers.len();
@@ -348,16 +374,25 @@ pub(super) fn outputs(
     runtime: &Runtime,
     constants: &OutputConstants,
 ) -> Result<(Session, Session), ModelError> {
-    let build = |operator: &str, dims: &[i64], domain: OperatorDomain| {
-        let mut graph = Graph::new().map_err(engine_error)?;
+    let build = |operator: &str, dims: &[Result<i64, &str>], domain: OperatorDomain| {
         let width = constants.width as i64;
-        let input = outlet("hidden", TensorElementType::Float32, &[-1, width]);
-        graph.set_inputs([input]).map_err(engine_error)?;
-        graph
-            .set_outputs([outlet("out", TensorElementType::Float32, dims)])
-            .map_err(engine_error)?;
-        let node = Node::new(operator, DOMAIN, operator, ["hidden"], ["out"], []).map_err(engine_error)?;
-        graph.add_node(node).map_err(engine_error)?;
+        let graph = GraphProto {
+            node: vec![node(
+                operator,
+                DOMAIN,
+                operator,
+                &["hidden"],
+                &["out"],
+                Vec::new(),
+            )],
+            name: operator.to_owned(),
+            input: vec![ValueInfo::tensor(
+                "hidden",
+                Element::Float32,
+                &[Err("rows"), Ok(width)],
+            )],
+            output: vec![ValueInfo::tensor("out", Element::Float32, dims)],
+        };
         session(runtime, graph, domain)
     };
     let domain = || OperatorDomain::new(DOMAIN).map_err(engine_error);
@@ -368,7 +403,7 @@ pub(super) fn outputs(
         .add(LogitsOperator(constants.clone()))
         .map_err(engine_error)?;
     Ok((
-        build("LogNormalizer", &[-1], normalizers)?,
-        build("Logits", &[-1, constants.vocabulary as i64], logits)?,
+        build("LogNormalizer", &[Err("rows")], normalizers)?,
+        build("Logits", &[Err("rows"), Ok(constants.vocabulary as i64)], logits)?,
     ))
 }

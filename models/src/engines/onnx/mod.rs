@@ -8,6 +8,7 @@ mod graph;
 mod library;
 mod lowered;
 mod operators;
+mod protobuf;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
