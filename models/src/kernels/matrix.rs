@@ -118,6 +118,42 @@ impl<'a> PackedMatrix<'a> {
     pub(crate) fn layout(&self) -> Layout {
         self.layout
     }
+
+    /// Writes the weights of one output as float32; `out` is `depth` long.
+    ///
+    /// # Panics
+    /// The index is out of range.
+    pub(crate) fn row(&self, index: usize, out: &mut [f32]) {
+        assert!(
+            index < self.layout.columns && out.len() == self.layout.depth,
+            "row of a packed matrix"
+        );
+        let (panel, column) = (index / PANEL, index % PANEL);
+        let packed = &self.bytes[panel * self.layout.panel_bytes()..(panel + 1) * self.layout.panel_bytes()];
+        let float = |bytes: &[u8]| {
+            bytes
+                .first_chunk()
+                .map_or(0.0, |bytes| f32::from_ne_bytes(*bytes))
+        };
+        match self.layout.form {
+            Form::Float32 => {
+                for (out, packed) in out.iter_mut().zip(packed.chunks_exact(4 * PANEL)) {
+                    *out = float(&packed[4 * column..]);
+                }
+            }
+            Form::Int8 { group } => {
+                for (out, packed) in out.chunks_mut(group).zip(packed.chunks_exact(group_bytes(group))) {
+                    let (codes, tables) = packed.split_at(group * PANEL);
+                    let scale = float(&tables[4 * PANEL + 4 * column..]);
+                    for (out, codes) in out.chunks_mut(4).zip(codes.chunks_exact(4 * PANEL)) {
+                        for (out, code) in out.iter_mut().zip(&codes[4 * column..]) {
+                            *out = f32::from(*code as i8) * scale;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The left rows of a product, in the form that the matrix wants.
@@ -131,6 +167,8 @@ pub(crate) enum LeftRows<'a> {
         quantised: &'a [u8],
         /// One scale per row and group.
         scales: &'a [f32],
+        /// What the first part left over, in the same layout, where more than 8 bits are wanted.
+        rest: Option<(&'a [u8], &'a [f32])>,
     },
 }
 
@@ -151,12 +189,21 @@ pub(crate) fn multiply(
         (LeftRows::Float32(values), Form::Float32) => {
             assert!(values.len() >= rows * layout.depth, "left rows")
         }
-        (LeftRows::Int8 { quantised, scales }, Form::Int8 { group }) => {
+        (
+            LeftRows::Int8 {
+                quantised,
+                scales,
+                rest,
+            },
+            Form::Int8 { group },
+        ) => {
             let groups = layout.depth.div_ceil(group);
-            assert!(
-                quantised.len() >= rows * groups * group && scales.len() >= rows * groups,
-                "left rows"
-            );
+            for (quantised, scales) in std::iter::once((quantised, scales)).chain(rest) {
+                assert!(
+                    quantised.len() >= rows * groups * group && scales.len() >= rows * groups,
+                    "left rows"
+                );
+            }
         }
         _ => panic!("left rows are not in the matrix's form"),
     }
@@ -211,20 +258,31 @@ fn tile(
             // SAFETY: `multiply` checked the extents of the left rows and the panel; `out` is a local of six rows.
             unsafe { tile.run(isa) };
         }
-        (LeftRows::Int8 { quantised, scales }, Form::Int8 { group }) => {
+        (
+            LeftRows::Int8 {
+                quantised,
+                scales,
+                rest,
+            },
+            Form::Int8 { group },
+        ) => {
             let groups = layout.depth.div_ceil(group);
-            let tile = TileInt8 {
-                left: quantised[row * groups * group..].as_ptr(),
-                left_stride: groups * group,
-                scales: scales[row * groups..].as_ptr(),
-                right: packed.as_ptr(),
-                out,
-                rows,
-                group,
-                groups,
-            };
-            // SAFETY: as above.
-            unsafe { tile.run(isa) };
+            let parts = std::iter::once((quantised, scales)).chain(rest);
+            for (part, (quantised, scales)) in parts.enumerate() {
+                let tile = TileInt8 {
+                    left: quantised[row * groups * group..].as_ptr(),
+                    left_stride: groups * group,
+                    scales: scales[row * groups..].as_ptr(),
+                    right: packed.as_ptr(),
+                    out,
+                    rows,
+                    group,
+                    groups,
+                    accumulate: part > 0,
+                };
+                // SAFETY: as above.
+                unsafe { tile.run(isa) };
+            }
         }
         (LeftRows::Int8 { .. }, Form::Float32) => unreachable!("checked by `multiply`"),
     }
@@ -265,10 +323,7 @@ mod tests {
                         &mut scales[row * groups..(row + 1) * groups],
                     );
                 }
-                LeftRows::Int8 {
-                    quantised: &quantised,
-                    scales: &scales,
-                }
+                LeftRows::Int8 { quantised: &quantised, scales: &scales, rest: None }
             }
         };
         let out = Mutex::new(vec![f32::NAN; rows * columns]);
@@ -310,6 +365,27 @@ mod tests {
                             "{isa:?} {form:?}: {value} is not {exact}"
                         );
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_come_back() {
+        let (columns, depth) = (70, 90);
+        let weights = numbers(columns * depth, 7);
+        for form in [Form::Float32, Form::Int8 { group: 32 }] {
+            let layout = Layout { form, columns, depth };
+            let mut bytes = vec![0u8; layout.bytes()];
+            layout.pack(&weights, &mut bytes);
+            let mut row = vec![0f32; depth];
+            for column in 0..columns {
+                PackedMatrix::new(layout, &bytes).row(column, &mut row);
+                for (value, weight) in row.iter().zip(&weights[column * depth..]) {
+                    assert!(
+                        (value - weight).abs() <= 0.51 / 127.0,
+                        "{form:?}: {value} {weight}"
+                    );
                 }
             }
         }

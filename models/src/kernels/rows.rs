@@ -76,6 +76,41 @@ fn quantise_body<const FMA: bool>(row: &[f32], group: usize, quantised: &mut [u8
 }
 
 per_isa! {
+    /// Quantises what [`quantise`] left over, in steps 254 times finer: the two parts together hold about 15 bits.
+    pub(crate) fn quantise_rest(row: &[f32], group: usize, quantised: &[u8], scales: &[f32], rest: &mut [u8], rest_scales: &mut [f32]) = quantise_rest_body
+}
+
+#[inline(always)]
+fn quantise_rest_body<const FMA: bool>(
+    row: &[f32],
+    group: usize,
+    quantised: &[u8],
+    scales: &[f32],
+    rest: &mut [u8],
+    rest_scales: &mut [f32],
+) {
+    for (rest_scale, scale) in rest_scales.iter_mut().zip(scales) {
+        *rest_scale = scale / 254.0;
+    }
+    let places = rest
+        .chunks_exact_mut(group)
+        .zip(quantised.chunks_exact(group))
+        .zip(scales);
+    for (index, ((rest, quantised), scale)) in places.enumerate() {
+        let start = (index * group).min(row.len());
+        let values = &row[start..(start + group).min(row.len())];
+        let inverse = if *scale > 1e-30 { 254.0 / scale } else { 0.0 };
+        for ((place, value), code) in rest.iter_mut().zip(values).zip(quantised) {
+            let left = fused::<FMA>(f32::from(*code) - ZERO_POINT as f32, -scale, *value);
+            *place = ((left * inverse).round_ties_even().clamp(-127.0, 127.0) as i32 + ZERO_POINT) as u8;
+        }
+        for place in &mut rest[values.len()..] {
+            *place = ZERO_POINT as u8;
+        }
+    }
+}
+
+per_isa! {
     /// out = gate function(gate) * up, element by element.
     pub(crate) fn gate(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) = gate_body
 }
@@ -118,6 +153,28 @@ mod tests {
                 );
             }
             assert!(quantised[150..].iter().all(|place| *place == 128));
+        }
+    }
+
+    #[test]
+    fn two_parts_hold_fifteen_bits() {
+        let row: Vec<f32> = (0..128)
+            .map(|i| ((i * 7919 % 1000) as f32 - 500.0) / 37.0)
+            .collect();
+        for isa in Isa::available() {
+            let (mut codes, mut scales) = (vec![0u8; 128], vec![0f32; 2]);
+            let (mut rest, mut rest_scales) = (codes.clone(), scales.clone());
+            quantise(isa, &row, 64, &mut codes, &mut scales);
+            quantise_rest(isa, &row, 64, &codes, &scales, &mut rest, &mut rest_scales);
+            for (index, value) in row.iter().enumerate() {
+                let part =
+                    |codes: &[u8], scales: &[f32]| (f32::from(codes[index]) - 128.0) * scales[index / 64];
+                let back = part(&codes, &scales) + part(&rest, &rest_scales);
+                assert!(
+                    (back - value).abs() <= scales[index / 64] / 500.0,
+                    "{isa:?}: {value} became {back}"
+                );
+            }
         }
     }
 

@@ -32,10 +32,12 @@ pub(crate) struct TileInt8 {
     pub(crate) group: usize,
     /// Number of groups.
     pub(crate) groups: usize,
+    /// Whether the product is added to what `out` holds.
+    pub(crate) accumulate: bool,
 }
 
 impl TileInt8 {
-    /// out = left * right.
+    /// out = left * right, or out += left * right.
     ///
     /// # Safety
     /// The pointers are valid for the extents that the fields give, and `out` overlaps neither operand.
@@ -108,7 +110,7 @@ unsafe fn avx512<const R: usize>(tile: &TileInt8) {
                     let scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[vector]), column_scale);
                     let row_scale = _mm512_set1_ps(*tile.scales.add(row * tile.groups + group));
                     let out = tile.out.add(row * PANEL + 16 * vector);
-                    let joined = if group == 0 {
+                    let joined = if group == 0 && !tile.accumulate {
                         _mm512_mul_ps(scaled, row_scale)
                     } else {
                         _mm512_fmadd_ps(scaled, row_scale, _mm512_loadu_ps(out))
@@ -131,7 +133,11 @@ unsafe fn avx2<const R: usize>(tile: &TileInt8) {
         for row in 0..R {
             let out = tile.out.add(row * PANEL);
             for eight in 0..PANEL / 8 {
-                let mut joined = _mm256_setzero_ps();
+                let mut joined = if tile.accumulate {
+                    _mm256_loadu_ps(out.add(8 * eight))
+                } else {
+                    _mm256_setzero_ps()
+                };
                 for group in 0..tile.groups {
                     let right = tile.right.add(group * group_bytes(tile.group));
                     let starts = right.add(tile.group * PANEL).cast::<i32>();
@@ -154,11 +160,7 @@ unsafe fn avx2<const R: usize>(tile: &TileInt8) {
                     let column_scale = _mm256_loadu_ps(starts.add(PANEL).cast::<f32>().add(8 * eight));
                     let scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), column_scale);
                     let row_scale = _mm256_set1_ps(*tile.scales.add(row * tile.groups + group));
-                    joined = if group == 0 {
-                        _mm256_mul_ps(scaled, row_scale)
-                    } else {
-                        _mm256_fmadd_ps(scaled, row_scale, joined)
-                    };
+                    joined = _mm256_fmadd_ps(scaled, row_scale, joined);
                 }
                 _mm256_storeu_ps(out.add(8 * eight), joined);
             }
@@ -187,7 +189,11 @@ unsafe fn generic<const R: usize>(tile: &TileInt8) {
                 let row_scale = *tile.scales.add(row * tile.groups + group);
                 for ((out, sum), column_scale) in out.iter_mut().zip(sums).zip(column_scales) {
                     let scaled = sum as f32 * column_scale * row_scale;
-                    *out = if group == 0 { scaled } else { *out + scaled };
+                    *out = if group == 0 && !tile.accumulate {
+                        scaled
+                    } else {
+                        *out + scaled
+                    };
                 }
             }
         }

@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 
 use crate::engines::Source;
 use crate::kernels::matrix::{Form, Layout, PackedMatrix};
-use crate::kernels::output::{ROW_GROUP, RowMatrix};
 use crate::{LayerWeight, ModelError, Precision, Weight};
 
 const MAGIC: &[u8; 8] = b"assize\0\x01";
@@ -23,6 +22,9 @@ const MAGIC: &[u8; 8] = b"assize\0\x01";
 const VERSION: u32 = 1;
 /// Inputs that share a scale in int8 matrices, where the width allows it.
 const GROUP: usize = 64;
+/// The same for the embedding, whose rows are logits too, and for matrices that 64 would pad. Files that hold 8-bit
+/// embeddings use groups of 32, so those stay exact.
+const NARROW_GROUP: usize = 32;
 const ALIGNMENT: usize = 64;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,8 +50,6 @@ struct Entry {
 enum Kind {
     Vector,
     Packed(Layout),
-    Rows { width: usize },
-    RowsInt8 { width: usize, scales_offset: usize },
 }
 
 /// A mapped model in the engine's own form.
@@ -120,7 +120,7 @@ impl Lowered {
         for (name, entry) in &header.tensors {
             let expected = match entry.kind {
                 Kind::Packed(layout) => Some(layout.bytes() as u64),
-                _ => None,
+                Kind::Vector => None,
             };
             let inside = entry
                 .offset
@@ -173,33 +173,6 @@ impl Lowered {
             _ => Err(missing(name)),
         }
     }
-
-    /// A row-major matrix.
-    pub(super) fn rows(&self, name: &str) -> Result<RowMatrix<'_>, ModelError> {
-        match self.entry(name)? {
-            (
-                Entry {
-                    kind: Kind::Rows { .. },
-                    ..
-                },
-                bytes,
-            ) => Ok(RowMatrix::Float32(bytemuck::cast_slice(bytes))),
-            (
-                Entry {
-                    kind: Kind::RowsInt8 { scales_offset, .. },
-                    ..
-                },
-                bytes,
-            ) => {
-                let (codes, scales) = bytes.split_at((*scales_offset).min(bytes.len()));
-                Ok(RowMatrix::Int8 {
-                    codes: bytemuck::cast_slice(codes),
-                    scales: bytemuck::cast_slice(scales),
-                })
-            }
-            _ => Err(missing(name)),
-        }
-    }
 }
 
 fn missing(name: &str) -> ModelError {
@@ -212,16 +185,6 @@ fn missing(name: &str) -> ModelError {
 /// The name of a layer's tensor.
 pub(super) fn layer_name(layer: usize, tensor: &str) -> String {
     format!("layers.{layer}.{tensor}")
-}
-
-/// The group size for a matrix: 64, or less where that would pad a narrow one.
-fn form(precision: Precision, depth: usize) -> Form {
-    match precision {
-        Precision::Float32 => Form::Float32,
-        Precision::Int8 => Form::Int8 {
-            group: if depth % GROUP == 0 { GROUP } else { 32 },
-        },
-    }
 }
 
 struct Writer {
@@ -264,41 +227,26 @@ impl Writer {
         columns: usize,
         depth: usize,
     ) -> Result<(), ModelError> {
-        let layout = Layout {
-            form: form(self.precision, depth),
-            columns,
-            depth,
+        let group = if depth % GROUP == 0 { GROUP } else { NARROW_GROUP };
+        self.grouped(name, values, columns, depth, group)
+    }
+
+    fn grouped(
+        &mut self,
+        name: String,
+        values: &[f32],
+        columns: usize,
+        depth: usize,
+        group: usize,
+    ) -> Result<(), ModelError> {
+        let form = match self.precision {
+            Precision::Float32 => Form::Float32,
+            Precision::Int8 => Form::Int8 { group },
         };
+        let layout = Layout { form, columns, depth };
         let mut bytes = vec![0u8; layout.bytes()];
         layout.pack(values, &mut bytes);
         self.put(name, Kind::Packed(layout), &bytes)
-    }
-
-    fn rows(&mut self, name: &str, values: &[f32], width: usize) -> Result<(), ModelError> {
-        match self.precision {
-            Precision::Float32 => self.put(name.into(), Kind::Rows { width }, bytemuck::cast_slice(values)),
-            Precision::Int8 => {
-                let mut codes: Vec<i8> = Vec::with_capacity(values.len());
-                let mut scales: Vec<f32> = Vec::new();
-                for row in values.chunks_exact(width) {
-                    for group in row.chunks(ROW_GROUP) {
-                        let scale = group.iter().fold(0f32, |a, b| a.max(b.abs())) / 127.0;
-                        let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-                        codes.extend(
-                            group
-                                .iter()
-                                .map(|value| (value * inverse).round_ties_even() as i8),
-                        );
-                        scales.push(scale);
-                    }
-                }
-                let scales_offset = codes.len().next_multiple_of(ALIGNMENT);
-                let mut bytes: Vec<u8> = bytemuck::cast_slice(&codes).to_vec();
-                bytes.resize(scales_offset, 0);
-                bytes.extend_from_slice(bytemuck::cast_slice(&scales));
-                self.put(name.into(), Kind::RowsInt8 { width, scales_offset }, &bytes)
-            }
-        }
     }
 }
 
@@ -393,13 +341,22 @@ fn write_tensors(writer: &mut Writer, source: Source<'_>, progress: &ProgressBar
         Ok(values)
     };
     let embedding = read(Weight::Embedding, description.vocabulary, hidden)?;
-    writer.rows("embedding", &embedding, hidden)?;
+    writer.grouped(
+        "embedding".into(),
+        &embedding,
+        description.vocabulary,
+        hidden,
+        NARROW_GROUP,
+    )?;
     drop(embedding);
     if !description.tied_output {
-        writer.rows(
-            "output",
-            &read(Weight::Output, description.vocabulary, hidden)?,
+        let output = read(Weight::Output, description.vocabulary, hidden)?;
+        writer.grouped(
+            "output".into(),
+            &output,
+            description.vocabulary,
             hidden,
+            NARROW_GROUP,
         )?;
     }
     let vector = |writer: &mut Writer, name: String, values: Vec<f32>| {

@@ -37,7 +37,7 @@ impl Operator for EmbeddingOperator {
                 .output(0, [tokens.len() as i64, hidden as i64])?
                 .ok_or_else(|| ort::Error::new("no output"))?;
             let (_, out) = out.try_extract_tensor_mut::<f32>()?;
-            let matrix = shared.weights.rows("embedding").map_err(failed)?;
+            let matrix = shared.weights.matrix("embedding").map_err(failed)?;
             let places = SharedMut::new(out);
             Pool {
                 context,

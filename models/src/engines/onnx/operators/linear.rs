@@ -207,6 +207,7 @@ fn left_rows<'a>(
             LeftRows::Int8 {
                 quantised: &scratch.quantised,
                 scales: &scratch.scales,
+                rest: None,
             }
         }
     }

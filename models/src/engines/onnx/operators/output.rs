@@ -23,9 +23,7 @@ impl OutputConstants {
     pub(in super::super) fn head(&self) -> Result<OutputHead<'_>, crate::ModelError> {
         Ok(OutputHead {
             isa: self.shared.isa,
-            matrix: self.shared.weights.rows(self.matrix)?,
-            vocabulary: self.vocabulary,
-            width: self.width,
+            matrix: self.shared.weights.matrix(self.matrix)?,
             softcap: self.softcap,
         })
     }
