@@ -4,7 +4,8 @@ pub mod onnx;
 
 use std::path::PathBuf;
 
-use crate::{Backbone, DecoderDescription, ModelError, Precision, WeightSource};
+use crate::store::Store;
+use crate::{Backbone, Checkpoint, DecoderDescription, ModelError, Precision, WeightSource};
 
 /// How a model is to be loaded.
 #[derive(Debug, Clone)]
@@ -17,6 +18,18 @@ pub struct EngineOptions {
     pub lowered_dir: PathBuf,
     /// Folder that is searched for the engine's shared library before the system's places.
     pub library_dir: Option<PathBuf>,
+}
+
+impl EngineOptions {
+    /// Everything by default, with the folders of the model cache.
+    pub fn in_store(store: &Store, checkpoint: &Checkpoint) -> Self {
+        Self {
+            precision: None,
+            threads: None,
+            lowered_dir: store.lowered_dir(checkpoint),
+            library_dir: Some(store.root().join("onnxruntime")),
+        }
+    }
 }
 
 /// What an engine is given: a model that was opened, whatever its file format.
@@ -32,12 +45,23 @@ pub struct Source<'a> {
     pub weights_hash: &'a str,
 }
 
+impl<'a> From<&'a Checkpoint> for Source<'a> {
+    fn from(checkpoint: &'a Checkpoint) -> Self {
+        Self {
+            name: checkpoint.name(),
+            description: checkpoint.description(),
+            weights: checkpoint.weights().as_ref(),
+            weights_hash: checkpoint.weights_hash(),
+        }
+    }
+}
+
 /// Loads a model on the engine that suits it and this host.
 ///
 /// # Errors
 /// The engine's library is missing, the weights are damaged, or memory does not suffice.
-pub fn load(source: Source<'_>, options: &EngineOptions) -> Result<Box<dyn Backbone>, ModelError> {
-    Ok(Box::new(onnx::OnnxBackbone::load(source, options)?))
+pub fn load(checkpoint: &Checkpoint, options: &EngineOptions) -> Result<Box<dyn Backbone>, ModelError> {
+    Ok(Box::new(onnx::OnnxBackbone::load(checkpoint.into(), options)?))
 }
 
 /// The precision that is taken when none is asked for: int8 where the host multiplies 8-bit numbers fast.

@@ -43,7 +43,7 @@ pub(crate) fn silu<const FMA: bool>(x: f32) -> f32 {
 /// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), as x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
 #[inline(always)]
 pub(crate) fn gelu_tanh<const FMA: bool>(x: f32) -> f32 {
-    const TWICE_SQRT_2_OVER_PI: f32 = 1.595_769_1;
+    const TWICE_SQRT_2_OVER_PI: f32 = 1.595_769;
     let inner = TWICE_SQRT_2_OVER_PI * fused::<FMA>(0.044_715 * x * x, x, x);
     x / (1.0 + exp::<FMA>(-inner))
 }

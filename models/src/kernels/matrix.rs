@@ -323,7 +323,11 @@ mod tests {
                         &mut scales[row * groups..(row + 1) * groups],
                     );
                 }
-                LeftRows::Int8 { quantised: &quantised, scales: &scales, rest: None }
+                LeftRows::Int8 {
+                    quantised: &quantised,
+                    scales: &scales,
+                    rest: None,
+                }
             }
         };
         let out = Mutex::new(vec![f32::NAN; rows * columns]);

@@ -4,8 +4,6 @@
 //! `[reads]`. Output: `hidden` float32 `[reads, hidden]`, after the final norm. The last layer computes keys and values
 //! for all rows, and everything else for the reads only.
 
-use std::sync::Arc;
-
 use ort::operator::OperatorDomain;
 use ort::session::Session;
 use prost::Message;
@@ -287,7 +285,7 @@ fn session(runtime: &Runtime, graph: GraphProto, domain: OperatorDomain) -> Resu
         .map_err(engine_error)?
         .with_memory_pattern(false)
         .map_err(engine_error)?
-        .with_operators(Arc::new(domain))
+        .with_operators(domain)
         .map_err(engine_error)?
         .commit_from_memory(&model.encode_to_vec())
         .map_err(engine_error)

@@ -227,7 +227,11 @@ impl Writer {
         columns: usize,
         depth: usize,
     ) -> Result<(), ModelError> {
-        let group = if depth % GROUP == 0 { GROUP } else { NARROW_GROUP };
+        let group = if depth.is_multiple_of(GROUP) {
+            GROUP
+        } else {
+            NARROW_GROUP
+        };
         self.grouped(name, values, columns, depth, group)
     }
 

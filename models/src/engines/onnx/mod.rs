@@ -19,7 +19,10 @@ use self::lowered::Lowered;
 use self::operators::{OutputConstants, Shared};
 use super::{EngineOptions, Source, default_precision};
 use crate::kernels::Isa;
-use crate::{Backbone, DecoderDescription, EngineInfo, HiddenStates, ModelError, PackedBatch, TokenId};
+use crate::{
+    Backbone, DecoderDescription, EngineInfo, HiddenStates, ModelError, PackedBatch, Precision, TokenId,
+    check_fit,
+};
 
 /// The engine's name.
 pub(crate) const ENGINE: &str = "onnx";
@@ -51,6 +54,7 @@ impl OnnxBackbone {
         let description = source.description;
         check(source)?;
         let precision = options.precision.unwrap_or_else(default_precision);
+        check_fit(source.name, needed_bytes(description, precision))?;
         let runtime = library::runtime(options.library_dir.as_deref(), options.threads)?;
         let weights = Arc::new(Lowered::open_or_make(&options.lowered_dir, source, precision)?);
         let isa = Isa::detect();
@@ -114,6 +118,23 @@ impl OnnxBackbone {
 fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
     // A session holds no state between runs, so one that was abandoned by a panic is still good.
     session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Weights in the engine's own form, and the activations of a long batch.
+fn needed_bytes(description: &DecoderDescription, precision: Precision) -> u64 {
+    let per_parameter = match precision {
+        Precision::Float32 => 4.0,
+        // A scale and a start sum of 4 bytes each for every 64 weights.
+        Precision::Int8 => 1.125,
+    };
+    let widest = description
+        .layers
+        .iter()
+        .map(|layer| layer.intermediate)
+        .max()
+        .unwrap_or(0)
+        + 8 * description.hidden;
+    (description.parameters() as f64 * per_parameter) as u64 + 4 * 4096 * widest as u64
 }
 
 /// Refuses descriptions that the kernels' index arithmetic does not cover.

@@ -44,10 +44,10 @@ impl Operator for EmbeddingOperator {
                 workers: shared.threads,
             }
             .for_each(tokens.len().div_ceil(32), &|item| {
-                for row in item * 32..((item + 1) * 32).min(tokens.len()) {
+                for (row, token) in tokens.iter().enumerate().skip(item * 32).take(32) {
                     // SAFETY: each item writes its own rows only.
                     let place = unsafe { places.slice_mut(row * hidden, hidden) };
-                    matrix.row(tokens[row] as usize, place);
+                    matrix.row(*token as usize, place);
                     if scale != 1.0 {
                         place.iter_mut().for_each(|value| *value *= scale);
                     }

@@ -20,11 +20,7 @@ impl Parallel for Pool<'_> {
 
     fn broadcast(&self, work: &(dyn Fn(usize) + Sync)) {
         // The call only fails without a context, and one exists while a node runs; then the caller works alone.
-        if self
-            .context
-            .par_for(self.workers, self.workers, |worker| work(worker))
-            .is_err()
-        {
+        if self.context.par_for(self.workers, self.workers, work).is_err() {
             work(0);
         }
     }
