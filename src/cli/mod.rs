@@ -2,6 +2,7 @@
 
 mod bench;
 mod datasets;
+mod model;
 
 use clap::{Parser, Subcommand};
 
@@ -17,6 +18,8 @@ pub struct Arguments {
 enum Command {
     /// Measure the machine, the engine, HTTP and quality
     Bench(bench::BenchArguments),
+    /// Fetch, list, inspect and remove models
+    Model(model::ModelArguments),
     /// Fetch, list and show labelled public texts
     Datasets(datasets::DatasetsArguments),
 }
@@ -28,6 +31,7 @@ enum Command {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.command {
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Model(arguments) => model::run(arguments),
         Command::Datasets(arguments) => datasets::run(arguments),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::name::ModelName;
 use crate::ModelError;
 
 const FILE: &str = "entry.json";
@@ -46,10 +47,23 @@ impl Entry {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
+    /// Stands for a model whose record is damaged.
+    pub(super) fn unreadable(name: &ModelName) -> Self {
+        Self {
+            name: name.as_str().to_owned(),
+            source: String::new(),
+            path: PathBuf::new(),
+            weights_hash: String::new(),
+            files: Vec::new(),
+            hub_folder: None,
+            pulled_at: 0,
+        }
+    }
+
     /// Reads the record in `folder`.
     pub(super) fn read(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join(FILE);
-        let remedy = "remove its folder and pull the model again";
+        let remedy = "remove it with `assize model rm` and pull the model again";
         let bytes = std::fs::read(&path).map_err(|error| {
             ModelError::corrupt(&path, format!("damaged cache entry ({error}); {remedy}"))
         })?;

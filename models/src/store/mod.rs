@@ -149,7 +149,11 @@ impl Store {
         let name = ModelName::parse(name)?;
         let _lock = lock::exclusive(&self.root)?;
         let folder = self.entry_folder(&name);
-        let entry = self.entry(name.as_str())?;
+        let entry = match self.entry(name.as_str()) {
+            // A record that cannot be read names no files elsewhere; its folder still goes.
+            Err(ModelError::Corrupt { .. }) => Entry::unreadable(&name),
+            found => found?,
+        };
         remove(&folder)?;
         let others = self.list()?;
         if !others
@@ -197,7 +201,7 @@ impl Store {
         if checkpoint.weights_hash() != entry.weights_hash {
             return Err(damaged(
                 &self.root.join(&entry.path),
-                &entry.name,
+                entry,
                 "sha256",
                 &entry.weights_hash,
                 checkpoint.weights_hash(),
@@ -213,9 +217,9 @@ impl Store {
                 Ok(metadata) if metadata.len() == file.bytes => {}
                 Ok(metadata) => {
                     let (expected, found) = (file.bytes.to_string(), metadata.len().to_string());
-                    return Err(damaged(&path, &entry.name, "length in bytes", &expected, &found));
+                    return Err(damaged(&path, entry, "length in bytes", &expected, &found));
                 }
-                Err(error) => return Err(damaged(&path, &entry.name, "file", "present", &error.to_string())),
+                Err(error) => return Err(damaged(&path, entry, "file", "present", &error.to_string())),
             }
         }
         Ok(())
@@ -229,7 +233,7 @@ impl Store {
             let found = hash_file(&path, |read| bar.inc(read))?;
             if found != file.sha256 {
                 bar.finish_and_clear();
-                return Err(damaged(&path, &entry.name, "sha256", &file.sha256, &found));
+                return Err(damaged(&path, entry, "sha256", &file.sha256, &found));
             }
             hashes.remember(&path, &found)?;
         }
@@ -251,12 +255,18 @@ fn looks_like_path(value: &str) -> bool {
         || value.matches('/').count() > 1
 }
 
-fn damaged(path: &Path, name: &str, what: &str, expected: &str, found: &str) -> ModelError {
+fn damaged(path: &Path, entry: &Entry, what: &str, expected: &str, found: &str) -> ModelError {
+    let from = if entry.source.starts_with("file:") {
+        " --from FILE"
+    } else {
+        ""
+    };
     ModelError::corrupt(
         path,
         format!(
             "damaged: {what} expected {expected}, found {found}; run `assize model rm {name}` and \
-             `assize model pull {name}`"
+             `assize model pull {name}{from}`",
+            name = entry.name
         ),
     )
 }

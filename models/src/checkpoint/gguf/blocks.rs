@@ -107,11 +107,8 @@ impl BlockType {
         }
     }
 
-    /// Bytes of a row of `columns` numbers, `None` where they do not fill whole blocks.
+    /// Bytes of the whole blocks in a row of `columns` numbers, `None` where there is no such number.
     pub(crate) fn row_bytes(self, columns: usize) -> Option<usize> {
-        if !columns.is_multiple_of(self.block_len()) {
-            return None;
-        }
         (columns / self.block_len()).checked_mul(self.block_bytes())
     }
 

@@ -218,12 +218,14 @@ fn place(
     if rows == 0 || columns == 0 {
         return Err(too_large().into());
     }
-    let row_bytes = block.row_bytes(columns).ok_or_else(|| {
-        format!(
+    if !columns.is_multiple_of(block.block_len()) {
+        return Err(format!(
             "tensor {name} has rows of {columns} numbers, which do not fill blocks of {}",
             block.block_len()
         )
-    })?;
+        .into());
+    }
+    let row_bytes = block.row_bytes(columns).ok_or_else(too_large)?;
     let len = row_bytes.checked_mul(rows).ok_or_else(too_large)?;
     if offset % alignment != 0 {
         return Err(format!("tensor {name} begins at {offset}, which is no multiple of {alignment}").into());
