@@ -7,7 +7,7 @@ use super::encoded::{EncodedDecision, EncodedOrder, EncodedQuestion};
 use super::labels::Labels;
 use super::options::{AskedQuestion, ShownOption, shown_name};
 use super::template::{Slot, Template};
-use super::truncate::{Truncate, cut_state, write_state};
+use super::truncate::{LongestQuestion, Truncate, fit_state, write_state};
 use super::writer::{Writer, place_behind};
 use crate::decision::Decision;
 use crate::tokenizer::Place;
@@ -52,66 +52,30 @@ impl PromptForm {
             .enumerate()
             .map(|(index, question)| AskedQuestion::new(self, question, index))
             .collect::<Result<Vec<_>, _>>()?;
-        let state_text = decision.state.to_text();
-        // Far too long states are refused before any work is spent on them.
-        let at_least = tokenizer.fewest_tokens(&state_text);
-        if options.truncate == Truncate::Error && at_least > options.context {
-            return Err(PromptError::TooLong {
-                needed: at_least,
-                at_least: true,
-                allowed: options.context,
-                what: "the state".into(),
-                state_can_be_cut: true,
-            });
-        }
         let questions = asked
             .iter()
             .map(|question| self.encode_question(&writer, question, options.order_averages))
             .collect::<Result<Vec<_>, _>>()?;
-        let state = write_state(self, &writer, &state_text)?;
-        let prior_state = options
-            .prior
-            .then(|| write_state(self, &writer, ""))
-            .transpose()?;
-
-        let (longest, below) = questions
+        let longest = questions
             .iter()
             .map(EncodedQuestion::longest_path)
             .enumerate()
             .max_by_key(|(_, tokens)| *tokens)
             .unwrap_or((0, 0));
-        let mut encoded = EncodedDecision {
-            state,
-            prior_state,
-            truncated_tokens: 0,
+        let longest = LongestQuestion {
+            index: longest.0,
+            tokens: longest.1,
+        };
+        let state = fit_state(self, &writer, &decision.state.to_text(), longest, options)?;
+        Ok(EncodedDecision {
+            state: state.ids,
+            prior_state: options
+                .prior
+                .then(|| write_state(self, &writer, ""))
+                .transpose()?,
+            truncated_tokens: state.truncated_tokens,
             questions,
-        };
-        let needed = encoded.state.len() + below;
-        if needed <= options.context {
-            return Ok(encoded);
-        }
-        let cut = match options.context.checked_sub(below) {
-            None => None,
-            Some(allowed) => cut_state(self, &writer, &state_text, options.truncate, allowed)?,
-        };
-        match cut {
-            Some(kept) if options.truncate != Truncate::Error => {
-                encoded.truncated_tokens = encoded.state.len() - kept.len();
-                encoded.state = kept;
-                Ok(encoded)
-            }
-            cut => Err(PromptError::TooLong {
-                needed,
-                at_least: false,
-                allowed: options.context,
-                what: if cut.is_some() {
-                    "the state".into()
-                } else {
-                    format!("question {longest}")
-                },
-                state_can_be_cut: cut.is_some(),
-            }),
-        }
+        })
     }
 
     fn encode_question(

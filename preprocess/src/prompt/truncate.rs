@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::PromptForm;
 use super::template::Slot;
 use super::writer::Writer;
+use super::{EncodeOptions, PromptForm};
 use crate::tokenizer::Place;
 use crate::{PromptError, TokenId};
 
@@ -53,24 +53,114 @@ pub(super) fn write_state(
     })
 }
 
-/// The longest state that the policy leaves within `allowed` tokens of the filled template; `None` if not even an
-/// empty state fits.
-pub(super) fn cut_state(
+/// A state that fits.
+pub(super) struct FittedState {
+    pub(super) ids: Vec<TokenId>,
+    pub(super) truncated_tokens: usize,
+}
+
+/// The longest question of a request: what the state must leave room for.
+#[derive(Clone, Copy)]
+pub(super) struct LongestQuestion {
+    pub(super) index: usize,
+    /// Tokens of its longest path below the state.
+    pub(super) tokens: usize,
+}
+
+/// Writes the state so that it fits the context above the longest question.
+///
+/// # Errors
+/// It does not fit and the policy forbids to cut it, or the question alone does not fit.
+pub(super) fn fit_state(
+    form: &PromptForm,
+    writer: &Writer<'_>,
+    state: &str,
+    question: LongestQuestion,
+    options: &EncodeOptions,
+) -> Result<FittedState, PromptError> {
+    let frame = write_state(form, writer, "")?.len();
+    let Some(allowed) = options
+        .context
+        .checked_sub(question.tokens)
+        .filter(|allowed| *allowed >= frame)
+    else {
+        return Err(PromptError::TooLong {
+            needed: question.tokens + frame,
+            at_least: !state.is_empty(),
+            allowed: options.context,
+            what: format!("question {}", question.index),
+            state_can_be_cut: false,
+        });
+    };
+    let too_long = |state_tokens: usize, at_least| PromptError::TooLong {
+        needed: state_tokens + question.tokens,
+        at_least,
+        allowed: options.context,
+        what: "the state".into(),
+        state_can_be_cut: true,
+    };
+    let refuses = options.truncate == Truncate::Error;
+    // A far too long state is refused before work is spent on it, and never held as tokens.
+    let fewest = writer.tokenizer.fewest_tokens(state);
+    if refuses && fewest > allowed {
+        return Err(too_long(fewest, true));
+    }
+    let enough = if refuses { allowed } else { usize::MAX };
+    let counted = writer
+        .tokenizer
+        .count_if_long(state, enough)?
+        .filter(|count| count.at_least > allowed);
+    let tokens = match counted {
+        Some(count) if refuses => return Err(too_long(count.at_least, true)),
+        Some(count) => count.tokens + frame,
+        None => {
+            let ids = write_state(form, writer, state)?;
+            if ids.len() <= allowed {
+                return Ok(FittedState {
+                    ids,
+                    truncated_tokens: 0,
+                });
+            }
+            if refuses {
+                return Err(too_long(ids.len(), false));
+            }
+            ids.len()
+        }
+    };
+    let ids = cut_state(form, writer, state, options.truncate, allowed)?;
+    Ok(FittedState {
+        truncated_tokens: tokens.saturating_sub(ids.len()),
+        ids,
+    })
+}
+
+/// The longest state that the policy leaves within `allowed` tokens of the filled template.
+fn cut_state(
     form: &PromptForm,
     writer: &Writer<'_>,
     state: &str,
     policy: Truncate,
     allowed: usize,
-) -> Result<Option<Vec<TokenId>>, PromptError> {
-    let head = Part::of_start(writer, state, allowed)?;
-    let tail = Part::of_end(writer, state, allowed)?;
+) -> Result<Vec<TokenId>, PromptError> {
+    let head = match policy {
+        Truncate::Start => Part::default(),
+        _ => Part::of(writer, state, allowed, |text, bytes| {
+            text.get(..text.floor_char_boundary(bytes))
+        })?,
+    };
+    let tail = match policy {
+        Truncate::End => Part::default(),
+        _ => Part::of(writer, state, allowed, |text, bytes| {
+            text.get(text.ceil_char_boundary(text.len().saturating_sub(bytes))..)
+        })?,
+    };
     // The cut text is tokenised again, together with the template, so the number of kept tokens is found by trying.
     let mut keep = allowed.min(head.ends.len().max(tail.ends.len()));
     loop {
         let cut: Cow<'_, str> = match policy {
+            _ if keep == 0 => "".into(),
             Truncate::Start => tail.last(keep).into(),
             Truncate::End | Truncate::Error => head.first(keep).into(),
-            Truncate::Middle if keep == 0 => "".into(),
             Truncate::Middle => {
                 let behind = keep / 2;
                 format!(
@@ -83,40 +173,37 @@ pub(super) fn cut_state(
             }
         };
         let ids = write_state(form, writer, &cut)?;
-        if ids.len() <= allowed {
-            return Ok(Some(ids));
+        if ids.len() <= allowed || keep == 0 {
+            return Ok(ids);
         }
-        if keep == 0 {
-            return Ok(None);
-        }
-        keep = keep.saturating_sub((ids.len() - allowed).max(1));
+        keep = keep.saturating_sub(ids.len() - allowed);
     }
 }
 
 /// One end of the state, long enough for all that could be kept, and where its tokens end.
+#[derive(Default)]
 struct Part<'s> {
     text: &'s str,
     ends: Vec<usize>,
 }
 
 impl<'s> Part<'s> {
-    fn of_start(writer: &Writer<'_>, state: &'s str, tokens: usize) -> Result<Self, PromptError> {
-        let bytes = writer.tokenizer.most_bytes(tokens).unwrap_or(state.len());
-        let text = state.get(..state.floor_char_boundary(bytes)).unwrap_or(state);
-        Ok(Self {
-            ends: writer.tokenizer.token_ends(text)?,
-            text,
-        })
-    }
-
-    fn of_end(writer: &Writer<'_>, state: &'s str, tokens: usize) -> Result<Self, PromptError> {
-        let bytes = writer.tokenizer.most_bytes(tokens).unwrap_or(state.len());
-        let from = state.ceil_char_boundary(state.len().saturating_sub(bytes));
-        let text = state.get(from..).unwrap_or(state);
-        Ok(Self {
-            ends: writer.tokenizer.token_ends(text)?,
-            text,
-        })
+    /// Takes as few bytes of an end of `state` as hold `tokens` tokens.
+    fn of(
+        writer: &Writer<'_>,
+        state: &'s str,
+        tokens: usize,
+        take: impl Fn(&'s str, usize) -> Option<&'s str>,
+    ) -> Result<Self, PromptError> {
+        let mut bytes = tokens.saturating_mul(4);
+        loop {
+            let text = take(state, bytes).unwrap_or(state);
+            let ends = writer.tokenizer.token_ends(text)?;
+            if ends.len() > tokens || text.len() == state.len() {
+                return Ok(Self { text, ends });
+            }
+            bytes = bytes.max(1).saturating_mul(4);
+        }
     }
 
     /// The text of the first `tokens` tokens.

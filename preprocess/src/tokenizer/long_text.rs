@@ -2,7 +2,9 @@
 //!
 //! A chunk ends before a space that stands between two ASCII letters. That is exact for pair merging where no token of
 //! the vocabulary holds a letter followed by a space, since then no merge crosses the cut; pre-tokenizers are checked
-//! at every cut by comparing the tokens around it, in one piece and in two.
+//! at every cut by comparing the tokens around it, in one piece and in two. Text without such a place is tokenised in
+//! one piece, which takes time in proportion to its length and up to some 300 bytes of memory per byte; so a text that
+//! cannot fit is counted first, in pieces that need not be exact.
 
 use super::{Place, PromptTokenizer, tokenize_error};
 use crate::PromptError;
@@ -13,6 +15,17 @@ const CHUNK_BYTES: usize = 1 << 16;
 const WINDOW_BYTES: usize = 64;
 /// Places tried for one cut before the rest is tokenised in one piece.
 const CUT_ATTEMPTS: usize = 8;
+/// Tokens by which one cut at any place may, generously, raise a count.
+const TOKENS_PER_CUT: usize = 64;
+
+/// The number of tokens of a long text, counted in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PieceCount {
+    /// The sum over the pieces; right within a few tokens per 64 KiB.
+    pub(crate) tokens: usize,
+    /// What the text takes for certain.
+    pub(crate) at_least: usize,
+}
 
 /// Whether a vocabulary entry holds an ASCII letter followed by a space, in any spelling of vocabularies.
 pub(super) fn spans_a_space(token: &str) -> bool {
@@ -29,11 +42,47 @@ pub(super) fn spans_a_space(token: &str) -> bool {
 impl PromptTokenizer {
     /// Where to cut a long text next; `None` to tokenise the rest in one piece.
     pub(super) fn next_chunk(&self, text: &str) -> Result<Option<usize>, PromptError> {
-        if text.len() <= 2 * CHUNK_BYTES || self.spans_spaces {
+        if text.len() <= 2 * CHUNK_BYTES {
             return Ok(None);
         }
-        let bytes = text.as_bytes();
-        let candidates = bytes
+        self.exact_cut(text)
+    }
+
+    /// Counts the tokens of a text that is long enough to be a burden; `None` for others. Stops once `enough` are
+    /// certain.
+    pub(crate) fn count_if_long(&self, text: &str, enough: usize) -> Result<Option<PieceCount>, PromptError> {
+        if text.len() <= 2 * CHUNK_BYTES {
+            return Ok(None);
+        }
+        let mut count = PieceCount {
+            tokens: 0,
+            at_least: 0,
+        };
+        let mut rest = text;
+        while !rest.is_empty() && count.at_least <= enough {
+            let near = rest
+                .get(..rest.floor_char_boundary(2 * CHUNK_BYTES))
+                .unwrap_or(rest);
+            let (cut, slack) = match self.exact_cut(near)? {
+                Some(cut) => (cut, 0),
+                None => (rest.floor_char_boundary(CHUNK_BYTES), TOKENS_PER_CUT),
+            };
+            let (piece, behind) = rest.split_at_checked(cut).unwrap_or((rest, ""));
+            let mut ids = Vec::new();
+            self.encode_chunk(Place::Continues, piece, &mut ids)?;
+            count.tokens += ids.len();
+            count.at_least += ids.len().saturating_sub(slack);
+            rest = behind;
+        }
+        Ok(Some(count))
+    }
+
+    fn exact_cut(&self, text: &str) -> Result<Option<usize>, PromptError> {
+        if self.spans_spaces {
+            return Ok(None);
+        }
+        let candidates = text
+            .as_bytes()
             .windows(3)
             .enumerate()
             .skip(CHUNK_BYTES)

@@ -239,11 +239,6 @@ impl PromptTokenizer {
         }
     }
 
-    /// Most bytes that `tokens` tokens can stand for, `None` where the tokenizer may drop characters.
-    pub(crate) fn most_bytes(&self, tokens: usize) -> Option<usize> {
-        (!self.may_shrink).then(|| tokens.saturating_mul(self.longest_token))
-    }
-
     fn tokenizer_at(&self, place: Place) -> &Tokenizer {
         match place {
             Place::SequenceStart => None,
