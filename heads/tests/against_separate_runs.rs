@@ -1,5 +1,7 @@
 //! Scores of packed decisions against a plain computation that runs every option of every order on its own.
 
+#![allow(clippy::unwrap_used)]
+
 mod hash_backbone;
 
 use assize_heads::{HeadError, PackedDecision, QuestionScores, Readout, Reduce};

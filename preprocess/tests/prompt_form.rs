@@ -1,5 +1,7 @@
 //! Prompt forms: ids against the reference tokenizer on the same strings, orders, labels, limits and truncation.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::LazyLock;
 
 use assize_preprocess::decision::{Content, Decision, Question, QuestionOption, Shape};
