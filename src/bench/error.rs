@@ -7,6 +7,15 @@ pub enum BenchError {
     /// The model could not be opened or run.
     #[error(transparent)]
     Model(#[from] assize_models::ModelError),
+    /// A readout failed.
+    #[error(transparent)]
+    Head(#[from] assize_heads::HeadError),
+    /// A prompt could not be built.
+    #[error(transparent)]
+    Prompt(#[from] assize_preprocess::PromptError),
+    /// Scores or probabilities are unusable.
+    #[error(transparent)]
+    Calibration(#[from] assize_calibration::CalibrationError),
     /// A data set is missing or damaged.
     #[error(transparent)]
     Dataset(#[from] crate::datasets::DatasetError),

@@ -36,8 +36,17 @@ pub fn memory_mib() -> Option<f64> {
     status_mib("VmRSS:")
 }
 
+/// Resident memory of another process in MiB, where the system tells.
+pub(super) fn memory_mib_of(process: u32) -> Option<f64> {
+    field_mib(&format!("/proc/{process}/status"), "VmRSS:")
+}
+
 fn status_mib(field: &str) -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    field_mib("/proc/self/status", field)
+}
+
+fn field_mib(path: &str, field: &str) -> Option<f64> {
+    let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib / 1024.0)

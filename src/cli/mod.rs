@@ -17,7 +17,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Measure the machine, the engine, HTTP and quality
-    Bench(bench::BenchArguments),
+    Bench(Box<bench::BenchArguments>),
     /// Fetch, list, inspect and remove models
     Model(model::ModelArguments),
     /// Fetch, list and show labelled public texts

@@ -133,9 +133,8 @@ impl DatasetFolder {
     pub fn open(dir: Option<&Path>) -> Result<Self, DatasetError> {
         let root = match dir {
             Some(dir) => dir.to_owned(),
-            None => directories::ProjectDirs::from("", "", "assize")
+            None => assize_models::store::default_cache_dir()
                 .ok_or(DatasetError::NoCacheFolder)?
-                .cache_dir()
                 .join("datasets"),
         };
         Ok(Self { root })
