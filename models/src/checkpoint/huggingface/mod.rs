@@ -9,3 +9,6 @@ pub(crate) use config::Config;
 pub(crate) use description::description;
 pub(crate) use source::SafetensorsWeights;
 pub(crate) use source::weight_files;
+
+#[cfg(test)]
+mod tests;

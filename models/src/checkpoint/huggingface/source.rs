@@ -137,7 +137,7 @@ fn norm_name(layer: usize, part: LayerWeight, post_norms: bool) -> Option<String
     Some(format!("layers.{layer}.{part}.weight"))
 }
 
-fn canonical_name(description: &DecoderDescription, weight: Weight) -> String {
+pub(super) fn canonical_name(description: &DecoderDescription, weight: Weight) -> String {
     if let Weight::Layer(index, part) = weight
         && let Some(layer) = description.layers.get(index)
         && let Some(name) = norm_name(index, part, layer.post_norms)
