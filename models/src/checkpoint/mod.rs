@@ -241,6 +241,11 @@ pub(crate) fn name_of_file(path: &Path) -> String {
 }
 
 #[cfg(test)]
+pub(crate) fn tiny_gguf() -> Vec<u8> {
+    gguf::tests::GgufBuilder::llama().bytes()
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -122,3 +122,6 @@ fn wanted_files(present: &[String]) -> Result<Vec<String>, String> {
     }
     Ok(vec![weights.to_owned(), TOKENIZER.to_owned(), CONFIG.to_owned()])
 }
+
+#[cfg(test)]
+mod tests;

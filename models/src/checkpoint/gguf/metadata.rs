@@ -113,7 +113,7 @@ fn skip_array(cursor: &mut Cursor<'_>, key: &str, depth: u32) -> Result<Array, S
         let least = if element == element::STRING { 8 } else { 12 };
         if count > cursor.remaining() / least {
             return Err(format!(
-                "{key} claims {count} elements, and {} bytes are left",
+                "cut short: {key} claims {count} elements, and {} bytes are left",
                 cursor.remaining()
             ));
         }
