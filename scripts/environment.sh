@@ -1,0 +1,61 @@
+# Sourced by the other scripts: what a fresh Debian with Rust and Python 3 lacks, and where downloads are kept.
+# Everything that is fetched stays under .cache/ of this checkout, apart from Debian packages.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ROOT=$PWD
+VENV=$ROOT/.cache/venv
+ONNXRUNTIME_VERSION=1.32.0
+START=$SECONDS
+
+# Prints a heading with the time since the start.
+phase() {
+    printf '\n== %s (%d s)\n' "$*" "$((SECONDS - START))"
+}
+
+fail() {
+    echo "error: $*" >&2
+    exit 1
+}
+
+# Installs Debian packages if they can be installed; says how to otherwise.
+debian_packages() {
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "please install as root: apt-get install $*"
+        as_root=(sudo)
+    fi
+    command -v apt-get >/dev/null || fail "please install the equivalents of the Debian packages: $*"
+    "${as_root[@]}" apt-get update -qq
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# The tools that every build needs.
+need_tools() {
+    local missing=()
+    command -v cc >/dev/null || missing+=(gcc libc6-dev)
+    command -v curl >/dev/null || missing+=(curl ca-certificates)
+    command -v python3 >/dev/null || missing+=(python3)
+    python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+    [ ${#missing[@]} -eq 0 ] || debian_packages "${missing[@]}"
+    command -v cargo >/dev/null || [ ! -f "$HOME/.cargo/env" ] || . "$HOME/.cargo/env"
+    command -v cargo >/dev/null || fail "cargo is missing: install Rust 1.95 or later"
+}
+
+# A Python environment that only fetches packages; nothing of it runs with the server.
+need_python_environment() {
+    [ -x "$VENV/bin/python" ] || python3 -m venv "$VENV"
+    export PATH="$VENV/bin:$PATH"
+}
+
+# The ONNX Runtime library, out of its Python package.
+need_onnxruntime() {
+    local library="libonnxruntime.so.$ONNXRUNTIME_VERSION" found
+    found=$(find "$VENV" -path "*/onnxruntime/capi/$library" -print -quit)
+    if [ -z "$found" ]; then
+        python -m pip install --quiet --disable-pip-version-check --no-deps "onnxruntime==$ONNXRUNTIME_VERSION"
+        found=$(find "$VENV" -path "*/onnxruntime/capi/$library" -print -quit)
+    fi
+    [ -n "$found" ] || fail "$library is not in the onnxruntime package"
+    ORT_DYLIB_PATH=$found
+    export ORT_DYLIB_PATH
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Everything that must hold, from nothing but Rust, Python 3 and gcc: format, lints, docs, tests on the real default model,
+# the official clients, the optional features, and every command of the README.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+export CARGO_TERM_COLOR=never
+export RUSTDOCFLAGS="-D warnings"
+# A missing model or client is a failure here, not a skipped test.
+export ASSIZE_REQUIRE_MODEL=1 ASSIZE_REQUIRE_CLIENTS=1
+export ASSIZE_CACHE="$ROOT/.cache/assize"
+
+phase "tools and packages"
+need_tools
+need_python_environment
+need_onnxruntime
+python -m pip install --quiet --disable-pip-version-check --requirement tests/clients/requirements.txt
+
+phase "format"
+cargo fmt --all --check
+
+phase "lints"
+cargo clippy --locked --release --workspace --all-targets -- -D warnings
+
+phase "docs"
+cargo doc --locked --release --workspace --no-deps --quiet
+
+phase "build"
+cargo build --locked --release --workspace
+
+phase "default model"
+target/release/assize model pull
+
+phase "tests"
+cargo test --locked --release --workspace --no-fail-fast
+
+phase "README commands"
+./scripts/readme_commands.sh
+
+phase "feature peer-llama"
+command -v cmake >/dev/null && command -v clang >/dev/null && ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 ||
+    debian_packages cmake clang libclang-dev g++ make
+cargo clippy --locked --release --workspace --all-targets --features peer-llama -- -D warnings
+
+phase "all passed"
