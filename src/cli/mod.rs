@@ -2,6 +2,7 @@
 
 mod bench;
 mod datasets;
+mod engine;
 mod model;
 
 use clap::{Parser, Subcommand};
@@ -22,6 +23,8 @@ enum Command {
     Model(model::ModelArguments),
     /// Fetch, list and show labelled public texts
     Datasets(datasets::DatasetsArguments),
+    /// Fetch the shared library that the engine runs on
+    Engine(engine::EngineArguments),
 }
 
 /// Runs the command line.
@@ -33,5 +36,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Model(arguments) => model::run(arguments),
         Command::Datasets(arguments) => datasets::run(arguments),
+        Command::Engine(arguments) => engine::run(arguments),
     }
 }

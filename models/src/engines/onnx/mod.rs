@@ -10,14 +10,16 @@ mod lowered;
 mod operators;
 mod protobuf;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ort::session::Session;
 use ort::value::Tensor;
 
+pub(crate) use self::library::{is_library, library_in};
 use self::lowered::Lowered;
 use self::operators::{OutputConstants, Shared};
-use super::{EngineOptions, Source, default_precision};
+use super::{EngineOptions, Host, Source, default_precision};
 use crate::kernels::Isa;
 use crate::{
     Backbone, DecoderDescription, EngineInfo, HiddenStates, ModelError, PackedBatch, Precision, TokenId,
@@ -79,7 +81,7 @@ impl OnnxBackbone {
         let (normalizers, logits) = graph::outputs(runtime, &output)?;
         let info = EngineInfo {
             name: ENGINE,
-            version: ort::info().to_string(),
+            version: runtime.version.clone(),
             precision,
             kernels: isa.name().to_owned(),
             threads: runtime.threads,
@@ -113,6 +115,19 @@ impl OnnxBackbone {
         let (_, values) = outputs["out"].try_extract_tensor::<f32>().map_err(engine_error)?;
         Ok(values.to_vec())
     }
+}
+
+/// See [`super::host`].
+pub(super) fn host(library_dir: Option<&Path>) -> Result<Host, ModelError> {
+    let runtime = library::runtime(library_dir, None)?;
+    Ok(Host {
+        name: ENGINE,
+        version: runtime.version.clone(),
+        library: runtime.library.clone(),
+        kernels: Isa::detect().name(),
+        threads: runtime.threads,
+        precision: default_precision(),
+    })
 }
 
 fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
