@@ -1,10 +1,10 @@
 # Sourced by the other scripts: what a fresh Debian with Rust and Python 3 lacks, and where downloads are kept.
-# Everything that is fetched stays under .cache/ of this checkout, apart from Debian packages.
+# Python packages stay under .cache/ of this checkout.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ROOT=$PWD
 VENV=$ROOT/.cache/venv
-ONNXRUNTIME_VERSION=1.32.0
+export PIP_CACHE_DIR=$ROOT/.cache/pip PIP_DISABLE_PIP_VERSION_CHECK=1
 START=$SECONDS
 
 # Prints a heading with the time since the start.
@@ -45,17 +45,4 @@ need_tools() {
 need_python_environment() {
     [ -x "$VENV/bin/python" ] || python3 -m venv "$VENV"
     export PATH="$VENV/bin:$PATH"
-}
-
-# The ONNX Runtime library, out of its Python package.
-need_onnxruntime() {
-    local library="libonnxruntime.so.$ONNXRUNTIME_VERSION" found
-    found=$(find "$VENV" -path "*/onnxruntime/capi/$library" -print -quit)
-    if [ -z "$found" ]; then
-        python -m pip install --quiet --disable-pip-version-check --no-deps "onnxruntime==$ONNXRUNTIME_VERSION"
-        found=$(find "$VENV" -path "*/onnxruntime/capi/$library" -print -quit)
-    fi
-    [ -n "$found" ] || fail "$library is not in the onnxruntime package"
-    ORT_DYLIB_PATH=$found
-    export ORT_DYLIB_PATH
 }

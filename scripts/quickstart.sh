@@ -14,7 +14,7 @@ cargo build --release --locked --package assize
 ASSIZE=$ROOT/target/release/assize
 
 phase "inference library and default model"
-need_onnxruntime
+"$ASSIZE" engine pull
 "$ASSIZE" model pull
 
 phase "server"
@@ -43,4 +43,4 @@ phase "a decision on the command line"
     --question "What is the mood of this review?" --option positive --option negative
 
 phase "done"
-echo "Start the server with: ORT_DYLIB_PATH=$ORT_DYLIB_PATH target/release/assize serve"
+echo "Start the server with: target/release/assize serve"

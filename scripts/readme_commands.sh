@@ -5,7 +5,6 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 need_python_environment
-need_onnxruntime
 SCRIPT=.cache/readme_commands.sh
 python - README.md >"$SCRIPT" <<'PYTHON'
 import re

@@ -13,8 +13,7 @@ export ASSIZE_CACHE="$ROOT/.cache/assize"
 phase "tools and packages"
 need_tools
 need_python_environment
-need_onnxruntime
-python -m pip install --quiet --disable-pip-version-check --requirement tests/clients/requirements.txt
+python -m pip install --quiet --requirement tests/clients/requirements.txt
 
 phase "format"
 cargo fmt --all --check
@@ -28,7 +27,8 @@ cargo doc --locked --release --workspace --no-deps --quiet
 phase "build"
 cargo build --locked --release --workspace
 
-phase "default model"
+phase "inference library and default model"
+target/release/assize engine pull
 target/release/assize model pull
 
 phase "tests"
@@ -36,6 +36,9 @@ cargo test --locked --release --workspace --no-fail-fast
 
 phase "README commands"
 ./scripts/readme_commands.sh
+
+phase "without default features"
+cargo clippy --locked --release --workspace --all-targets --no-default-features -- -D warnings
 
 phase "feature peer-llama"
 command -v cmake >/dev/null && command -v clang >/dev/null && ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 ||
