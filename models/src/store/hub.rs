@@ -1,6 +1,7 @@
 //! Folders from the Hugging Face hub, by `org/name[@revision]`.
 //!
-//! `HF_ENDPOINT`, `HF_TOKEN` and the token file of the hub's own tools are honoured.
+//! `HF_ENDPOINT`, `HF_TOKEN` and the token file of the hub's own tools are honoured. Tested against a local server that speaks
+//! the part of the protocol the client uses, not against the hub itself.
 
 use std::path::{Path, PathBuf};
 
