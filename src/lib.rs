@@ -2,3 +2,6 @@
 
 pub mod bench;
 pub mod datasets;
+pub mod http;
+pub mod scheduler;
+pub mod service;

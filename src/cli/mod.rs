@@ -2,14 +2,18 @@
 
 mod bench;
 mod datasets;
+mod decide;
 mod engine;
+mod logging;
 mod model;
+mod serve;
+mod served_model;
 
 use clap::{Parser, Subcommand};
 
-/// A decision server.
+/// A decision server: closed questions about a state, answered in one forward pass with probabilities.
 #[derive(Debug, Parser)]
-#[command(version, about)]
+#[command(version, about, arg_required_else_help = true)]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -17,6 +21,10 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve decisions over HTTP
+    Serve(Box<serve::ServeArguments>),
+    /// Decide once, without a server
+    Decide(Box<decide::DecideArguments>),
     /// Measure the machine, the engine, HTTP and quality
     Bench(Box<bench::BenchArguments>),
     /// Fetch, list, inspect and remove models
@@ -33,6 +41,8 @@ enum Command {
 /// What the command says.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Decide(arguments) => decide::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Model(arguments) => model::run(arguments),
         Command::Datasets(arguments) => datasets::run(arguments),

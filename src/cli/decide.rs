@@ -1,0 +1,227 @@
+//! `assize decide`: one decision without a server.
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use assize::http::{Answered, DecideResponse, StageTimings};
+use assize::service::{Answer, AnswerKind, DecisionSettings, Service};
+use assize_preprocess::decision::{Content, Decision, Question, QuestionOption, Shape};
+use assize_preprocess::prompt::Truncate;
+use clap::{ArgGroup, Args};
+
+use super::logging::{self, LogFormat};
+use super::served_model::ServedModelArguments;
+
+const EXAMPLES: &str = "Examples:
+  assize decide \"You won! Click here.\" --question \"Is this mail spam?\" --option spam --option \"not spam\"
+  assize decide @review.txt --question \"Is the reviewer satisfied?\" --predicate
+  fortune | assize decide - --question \"How funny is it?\" --level dull --level funny --level hilarious --json";
+
+/// Width of a bar.
+const BAR: usize = 30;
+/// Widest column of option names.
+const NAME_WIDTH: usize = 40;
+
+/// Arguments of `assize decide`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("shape").required(true).args(["option", "level", "predicate"]))]
+pub struct DecideArguments {
+    /// The text that is judged; @FILE reads a file, - reads stdin
+    state: String,
+    /// What is asked
+    #[arg(short, long)]
+    question: Option<String>,
+    /// An option of a choice; give several
+    #[arg(short, long)]
+    option: Vec<String>,
+    /// A level of a score, lowest first; give several
+    #[arg(short, long)]
+    level: Vec<String>,
+    /// Ask for true or false
+    #[arg(long, requires = "question")]
+    predicate: bool,
+    /// Option orders to average over
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    order_averages: u16,
+    /// What part of a text that is too long is dropped: error (none), start, end or middle
+    #[arg(long, default_value = "error", value_name = "PART")]
+    truncate: Truncate,
+    /// Print the JSON that POST /decide answers
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    model: ServedModelArguments,
+}
+
+impl DecideArguments {
+    fn decision(&self) -> anyhow::Result<Decision> {
+        let option = |name: &String| QuestionOption {
+            name: name.clone(),
+            description: None,
+        };
+        let shape = if self.predicate {
+            Shape::Predicate {
+                when_true: None,
+                when_false: None,
+            }
+        } else if self.level.is_empty() {
+            Shape::Choice(self.option.iter().map(option).collect())
+        } else {
+            Shape::Score(
+                self.level
+                    .iter()
+                    .map(|level| Content::from(level.as_str()))
+                    .collect(),
+            )
+        };
+        let instructions = self.question.as_deref().map(Content::from);
+        Ok(Decision {
+            state: Content::Text(read_state(&self.state)?),
+            questions: vec![Question { instructions, shape }],
+        })
+    }
+}
+
+fn read_state(state: &str) -> anyhow::Result<String> {
+    if state == "-" {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("reading the state from stdin")?;
+        return Ok(text);
+    }
+    match state.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).with_context(|| format!("reading the state from {path}")),
+        None => Ok(state.to_owned()),
+    }
+}
+
+/// Runs `assize decide`.
+///
+/// # Errors
+/// The state cannot be read, the model not loaded, or the question not asked as it stands.
+pub fn run(arguments: &DecideArguments) -> anyhow::Result<()> {
+    logging::start(LogFormat::Text, "warn")?;
+    let decision = arguments.decision()?;
+    let service = arguments.model.open()?;
+    let answered = decide(&service, &decision, arguments)?;
+    let text = if arguments.json {
+        let mut text = serde_json::to_string_pretty(&DecideResponse::new(&service, answered))?;
+        text.push('\n');
+        text
+    } else {
+        describe(&service, &answered)?
+    };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn decide(
+    service: &Service,
+    decision: &Decision,
+    arguments: &DecideArguments,
+) -> anyhow::Result<Answered<Vec<Option<String>>>> {
+    let started = Instant::now();
+    let settings = DecisionSettings {
+        order_averages: usize::from(arguments.order_averages),
+        truncate: arguments.truncate,
+    };
+    let prepared = service.prepare(decision, settings)?;
+    let scored = service.score(&[&prepared])?;
+    let scored = scored.first().context("the engine answered nothing")?;
+    Ok(Answered {
+        answers: service.answers(decision, scored)?,
+        input_tokens: prepared.tokens(),
+        truncated_tokens: prepared.truncated_tokens(),
+        timings: StageTimings {
+            tokenise: prepared.tokenise_time(),
+            forward: scored.forward,
+            readout: scored.readout,
+            total: started.elapsed(),
+            ..StageTimings::default()
+        },
+        extra: vec![None],
+    })
+}
+
+/// A bar per option, and one line on what made them.
+fn describe(service: &Service, answered: &Answered<Vec<Option<String>>>) -> anyhow::Result<String> {
+    let mut text = String::new();
+    for answer in &answered.answers {
+        describe_answer(answer, &mut text)?;
+    }
+    if answered.truncated_tokens > 0 {
+        writeln!(
+            text,
+            "{} tokens of the state were dropped",
+            answered.truncated_tokens
+        )?;
+    }
+    let engine = service.engine();
+    writeln!(
+        text,
+        "{} · {} · {} {} · {} tokens in {:.1} ms · probabilities are raw (no calibration is fitted)",
+        service.name(),
+        service.artifact_id(),
+        engine.name,
+        engine.precision,
+        answered.input_tokens,
+        answered.timings.total.as_secs_f64() * 1e3
+    )?;
+    Ok(text)
+}
+
+fn describe_answer(answer: &Answer, text: &mut String) -> anyhow::Result<()> {
+    let (head, names): (String, Vec<String>) = match &answer.kind {
+        AnswerKind::Choice { choice, names } => {
+            (names.get(*choice).cloned().unwrap_or_default(), names.clone())
+        }
+        AnswerKind::Predicate { probability } => {
+            let said = if probability.get() >= 0.5 { "true" } else { "false" };
+            (said.into(), vec!["false".into(), "true".into()])
+        }
+        AnswerKind::Score { score, levels, .. } => {
+            let names = levels
+                .iter()
+                .enumerate()
+                .map(|(level, text)| format!("{level} {}", text.to_text()));
+            let top = levels.len().saturating_sub(1);
+            (format!("{score:.2} of {top}"), names.collect())
+        }
+    };
+    writeln!(text, "{}  (confidence {:.2})", one_line(&head), answer.confidence)?;
+    let names: Vec<String> = names.iter().map(|name| one_line(name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for (name, option) in names.iter().zip(&answer.options) {
+        let probability = option.probability.get();
+        let filled = (probability * BAR as f64).round() as usize;
+        let padding = width - name.chars().count();
+        writeln!(
+            text,
+            "  {name}{:padding$}  {}{}  {:5.1} %",
+            "",
+            "█".repeat(filled),
+            "░".repeat(BAR.saturating_sub(filled)),
+            probability * 100.0
+        )?;
+    }
+    Ok(())
+}
+
+/// A name on one line of the terminal: control characters escaped, cut to the column.
+fn one_line(name: &str) -> String {
+    let mut shown = String::new();
+    for character in name.chars() {
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    match shown.char_indices().nth(NAME_WIDTH) {
+        None => shown,
+        Some((end, _)) => format!("{}…", shown.get(..end).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,222 @@
+//! `assize serve`: the HTTP server.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use assize::bench::memory_mib;
+use assize::http::{App, ServerLimits, serve};
+use clap::Args;
+
+use super::logging::{self, LogFormat};
+use super::served_model::ServedModelArguments;
+
+const EXAMPLES: &str = "Examples:
+  assize serve                                          the default model on http://127.0.0.1:8080
+  assize serve --model ./my-model --port 9000 --precision float32
+  assize serve --host 0.0.0.0 --log-format json         reachable from outside; there is no authentication
+
+  curl http://127.0.0.1:8080/decide -H 'content-type: application/json' \\
+    -d '{\"state\": \"You won! Click here.\", \"question\": \"Is this spam?\", \"options\": [\"spam\", \"not spam\"]}'
+
+Routes: POST /decide, POST /v1/systemone, GET /v1/models, /health, /ready, /metrics, /openapi.json.
+SIGTERM and SIGINT let accepted requests finish; a second one ends the server at once.";
+
+/// Time for the engine thread to end after the last answer.
+const ENGINE_END: Duration = Duration::from_secs(2);
+
+/// Arguments of `assize serve`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ServeArguments {
+    #[command(flatten)]
+    model: ServedModelArguments,
+    /// Address to listen on
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    host: IpAddr,
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Form of the log, on stderr
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    /// Most requests that wait; more are refused with 429
+    #[arg(long, value_name = "REQUESTS", default_value_t = Positive::of(ServerLimits::default().queue_jobs))]
+    queue: Positive,
+    /// Most tokens that wait; more are refused with 429
+    #[arg(long, value_name = "TOKENS", default_value_t = Positive::of(ServerLimits::default().queue_tokens))]
+    queue_tokens: Positive,
+    /// Most tokens of one forward pass that several requests share
+    #[arg(long, value_name = "TOKENS", default_value_t = Positive::of(ServerLimits::default().batch_tokens))]
+    batch_tokens: Positive,
+    /// Most tokens of one request; more are refused with 413
+    #[arg(long, value_name = "TOKENS", default_value_t = Positive::of(ServerLimits::default().request_tokens))]
+    request_tokens: Positive,
+    /// Seconds for a request that names no deadline
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(ServerLimits::default().deadline))]
+    deadline: Seconds,
+    /// Most bytes of a body, as sent and after decompression
+    #[arg(long, value_name = "BYTES", default_value_t = Positive::of(ServerLimits::default().body_bytes))]
+    max_body: Positive,
+    /// Seconds for a body to arrive
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(ServerLimits::default().body_time))]
+    body_timeout: Seconds,
+    /// Seconds for a request's head to arrive, and for an idle connection to be kept
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(ServerLimits::default().header_time))]
+    header_timeout: Seconds,
+    /// Most open connections
+    #[arg(long, value_name = "CONNECTIONS", default_value_t = Positive::of(ServerLimits::default().connections))]
+    connections: Positive,
+    /// Seconds to finish accepted requests when told to stop
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(ServerLimits::default().drain_time))]
+    drain: Seconds,
+}
+
+/// A count of at least 1.
+#[derive(Debug, Clone, Copy)]
+struct Positive(usize);
+
+impl Positive {
+    fn of(count: usize) -> Self {
+        Self(count)
+    }
+}
+
+impl std::str::FromStr for Positive {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<usize>() {
+            Ok(count) if (1..=1 << 40).contains(&count) => Ok(Self(count)),
+            _ => Err(format!("{text:?} is no whole number from 1 to {}", 1_u64 << 40)),
+        }
+    }
+}
+
+impl std::fmt::Display for Positive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A span of more than no time, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Seconds(Duration);
+
+impl std::str::FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<f64>() {
+            Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
+                Ok(Self(Duration::from_secs_f64(seconds)))
+            }
+            _ => Err(format!("{text:?} is no number of seconds from 0.001 to 86400")),
+        }
+    }
+}
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.as_secs_f64().fmt(f)
+    }
+}
+
+impl ServeArguments {
+    fn limits(&self) -> ServerLimits {
+        ServerLimits {
+            queue_jobs: self.queue.0,
+            queue_tokens: self.queue_tokens.0,
+            batch_tokens: self.batch_tokens.0,
+            request_tokens: self.request_tokens.0,
+            deadline: self.deadline.0,
+            body_bytes: self.max_body.0,
+            body_time: self.body_timeout.0,
+            header_time: self.header_timeout.0,
+            connections: self.connections.0,
+            drain_time: self.drain.0,
+        }
+    }
+}
+
+/// Runs `assize serve` until it is told to stop.
+///
+/// # Errors
+/// The address is taken, or the model cannot be loaded.
+pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
+    logging::start(arguments.log_format, "info")?;
+    // Before the model is loaded, so that a taken port is found at once.
+    let asked = SocketAddr::from((arguments.host, arguments.port));
+    let listener = TcpListener::bind(asked)
+        .with_context(|| format!("listening on {asked}: choose another --host or --port"))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let service = Arc::new(arguments.model.open()?);
+    let app = App::start(Arc::clone(&service), arguments.limits())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let drained = runtime.block_on(async {
+        let stop = stop_signal()?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let engine = service.engine();
+        tracing::info!(
+            model = service.name(),
+            artifact = %service.artifact_id(),
+            engine = engine.name,
+            engine_version = engine.version,
+            precision = %engine.precision,
+            kernels = engine.kernels,
+            threads = engine.threads,
+            memory_mib = memory_mib().map(f64::round),
+            url = %format_args!("http://{address}"),
+            "ready"
+        );
+        if !address.ip().is_loopback() {
+            tracing::warn!("{address} can be reached from outside, and this server has no authentication");
+        }
+        anyhow::Ok(serve(Arc::clone(&app), listener, stop).await)
+    })?;
+    if drained && app.finish(ENGINE_END) {
+        tracing::info!("stopped; every accepted request was answered");
+    } else {
+        tracing::warn!(seconds = %arguments.drain, "stopped with requests unanswered: the drain time was over");
+    }
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// Resolves at the first SIGTERM or SIGINT; the second ends the process.
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    #[cfg(unix)]
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    #[cfg(unix)]
+    let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
+    let (first, told) = tokio::sync::oneshot::channel();
+    tokio::spawn(async move {
+        let mut first = Some(first);
+        loop {
+            #[cfg(unix)]
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            #[cfg(not(unix))]
+            if tokio::signal::ctrl_c().await.is_err() {
+                return;
+            }
+            match first.take() {
+                Some(first) => {
+                    tracing::info!("stopping: accepted requests are finished, new ones refused");
+                    // The server may have ended by itself.
+                    let _ = first.send(());
+                }
+                None => std::process::exit(1),
+            }
+        }
+    });
+    Ok(async move {
+        if told.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}

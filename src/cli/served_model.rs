@@ -1,0 +1,39 @@
+//! Arguments of the commands that load a model to decide with.
+
+use std::path::PathBuf;
+
+use assize::service::{Service, ServiceOptions};
+use assize_models::{DEFAULT_MODEL, Precision};
+use clap::Args;
+
+/// Which model, and how it is run.
+#[derive(Debug, Args)]
+pub struct ServedModelArguments {
+    /// Name of a model, or path of a GGUF file or model folder
+    #[arg(short, long, default_value = DEFAULT_MODEL, env = "ASSIZE_MODEL")]
+    model: String,
+    /// Cache folder [default: `assize` in the user's cache folder]
+    #[arg(long, value_name = "FOLDER", env = "ASSIZE_CACHE")]
+    cache: Option<PathBuf>,
+    /// float32 or int8 [default: the fastest on this host that keeps the answers]
+    #[arg(short, long)]
+    precision: Option<Precision>,
+    /// Threads of one forward pass [default: all]
+    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl ServedModelArguments {
+    /// Loads the model.
+    ///
+    /// # Errors
+    /// There is no such model, it is damaged or does not fit, or the engine's library is missing.
+    pub fn open(&self) -> anyhow::Result<Service> {
+        Ok(Service::open(&ServiceOptions {
+            model: self.model.clone(),
+            cache_dir: self.cache.clone(),
+            precision: self.precision,
+            threads: self.threads.map(usize::from),
+        })?)
+    }
+}

@@ -1,0 +1,138 @@
+//! What all routes share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::body::BodyLimits;
+use super::metrics::Metrics;
+use super::pipeline::Preparing;
+use super::problem::{Problem, ProblemKind};
+use crate::scheduler::{QueueLimits, Scheduler};
+use crate::service::Service;
+
+/// Bounds of the server, each of which a caller can run into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Requests that wait for the engine.
+    pub queue_jobs: usize,
+    /// Tokens that wait for the engine.
+    pub queue_tokens: usize,
+    /// Rows of one forward pass that several requests share.
+    pub batch_tokens: usize,
+    /// Rows of one request.
+    pub request_tokens: usize,
+    /// Time for a request that names no deadline.
+    pub deadline: Duration,
+    /// Bytes of a body, as sent and after decompression.
+    pub body_bytes: usize,
+    /// Time for a body to arrive.
+    pub body_time: Duration,
+    /// Time for a request's head to arrive; also how long an idle connection is kept.
+    pub header_time: Duration,
+    /// Open connections.
+    pub connections: usize,
+    /// Time to finish what was accepted when the server is told to stop.
+    pub drain_time: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            queue_jobs: 256,
+            queue_tokens: 262_144,
+            batch_tokens: 4096,
+            request_tokens: 65_536,
+            deadline: Duration::from_secs(30),
+            body_bytes: 4 << 20,
+            body_time: Duration::from_secs(20),
+            // Longer than the 30 s for which the official client keeps idle connections.
+            header_time: Duration::from_secs(60),
+            connections: 1024,
+            drain_time: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The system gives no thread.
+    #[error("starting the engine thread: {0}")]
+    Thread(#[from] std::io::Error),
+    /// The counters could not be registered.
+    #[error("registering the metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+}
+
+/// A loaded model behind its queue, and the counters of the server.
+pub struct App {
+    pub(super) service: Arc<Service>,
+    pub(super) scheduler: Scheduler<Service>,
+    pub(super) preparing: Preparing,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) limits: ServerLimits,
+    stopping: AtomicBool,
+}
+
+impl App {
+    /// Starts the engine thread of a loaded model.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn start(service: Arc<Service>, limits: ServerLimits) -> Result<Arc<Self>, ServerError> {
+        let metrics = Arc::new(Metrics::new(&service)?);
+        let queue = QueueLimits {
+            jobs: limits.queue_jobs,
+            tokens: limits.queue_tokens,
+            batch_tokens: limits.batch_tokens,
+        };
+        let scheduler = Scheduler::start(Arc::clone(&service), queue, {
+            let metrics = Arc::clone(&metrics);
+            move |report| metrics.observe_batch(report)
+        })?;
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        Ok(Arc::new(Self {
+            service,
+            scheduler,
+            preparing: Preparing::new(threads, limits.queue_jobs),
+            metrics,
+            limits,
+            stopping: AtomicBool::new(false),
+        }))
+    }
+
+    /// Takes no more jobs and waits until the engine thread ends, at most `limit`; blocks. Returns whether it ended.
+    pub fn finish(&self, limit: Duration) -> bool {
+        self.scheduler.finish(limit)
+    }
+
+    pub(super) fn body_limits(&self) -> BodyLimits {
+        BodyLimits {
+            bytes: self.limits.body_bytes,
+            time: self.limits.body_time,
+        }
+    }
+
+    /// Refuses new requests from now on.
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server was told to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// What a request hears that arrives after the stop.
+    pub(super) fn stopping_problem() -> Problem {
+        Problem {
+            retry_after: Some(Duration::from_secs(1)),
+            close: true,
+            ..Problem::new(
+                ProblemKind::Unavailable,
+                "the server is stopping; try again in 1 s",
+            )
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Reading a request's body: type, encoding, size and time are all bounded.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, header};
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+
+use super::json;
+use super::problem::{Problem, ProblemKind};
+
+/// Largest window (2^24 = 16 MiB) that a zstd frame may ask for; encoders reach it at their highest levels only.
+const MAX_WINDOW_LOG: u32 = 24;
+
+/// Most bytes of a refused body that are read and dropped, so that its sender gets to read why.
+const MOST_DISCARDED: usize = 64 << 20;
+/// Time for that.
+const DISCARD_TIME: Duration = Duration::from_secs(2);
+
+/// Bounds on a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BodyLimits {
+    /// Most bytes, as sent and after decompression.
+    pub(super) bytes: usize,
+    /// Time for the whole body to arrive.
+    pub(super) time: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Plain,
+    Zstd,
+}
+
+/// A body as it arrived.
+#[derive(Debug)]
+pub(super) struct ReceivedBody {
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    limit: usize,
+}
+
+/// Receives the body of a JSON request.
+///
+/// # Errors
+/// 415 for another type or encoding, 413 above the limit, 408 when it does not arrive in time, 400 when it is cut.
+pub(super) async fn receive(request: Request, limits: BodyLimits) -> Result<ReceivedBody, Problem> {
+    let (head, mut body) = request.into_parts();
+    let encoding = match check_headers(&head.headers).and_then(|encoding| {
+        check_announced(&head.headers, limits.bytes)?;
+        Ok(encoding)
+    }) {
+        Ok(encoding) => encoding,
+        Err(problem) => {
+            // A client that waits to be told to send the body is answered at once; others would not read the answer
+            // before they have sent it.
+            if !head.headers.contains_key(header::EXPECT) {
+                discard(&mut body).await;
+            }
+            return Err(problem);
+        }
+    };
+    let bytes = tokio::time::timeout(limits.time, collect(&mut body, limits.bytes))
+        .await
+        .map_err(|_| {
+            unread(Problem::new(
+                ProblemKind::RequestTimeout,
+                format!("the body did not arrive within {} s", limits.time.as_secs_f64()),
+            ))
+        })?;
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            discard(&mut body).await;
+            return Err(problem);
+        }
+    };
+    Ok(ReceivedBody {
+        bytes,
+        encoding,
+        limit: limits.bytes,
+    })
+}
+
+/// Reads and drops the rest of a refused body, within bounds.
+async fn discard(body: &mut Body) {
+    let reading = async {
+        let mut dropped = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            dropped += frame.data_ref().map_or(0, |data| data.len());
+            if dropped > MOST_DISCARDED {
+                break;
+            }
+        }
+    };
+    // Past the time the connection is closed with the body unread.
+    let _ = tokio::time::timeout(DISCARD_TIME, reading).await;
+}
+
+fn check_announced(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok())
+        .and_then(|length| length.parse::<u64>().ok());
+    match announced {
+        Some(length) if length > limit as u64 => Err(unread(too_large(limit, &format!("is {length} bytes")))),
+        _ => Ok(()),
+    }
+}
+
+fn unread(problem: Problem) -> Problem {
+    Problem {
+        close: true,
+        ..problem
+    }
+}
+
+fn too_large(limit: usize, what: &str) -> Problem {
+    Problem::new(
+        ProblemKind::BodyTooLarge,
+        format!("the body {what} and at most {limit} bytes are read"),
+    )
+}
+
+async fn collect(body: &mut Body, limit: usize) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            unread(Problem::new(
+                ProblemKind::BadRequest,
+                format!("the body was cut off: {error}"),
+            ))
+        })?;
+        if let Ok(data) = frame.into_data() {
+            if bytes.len() + data.len() > limit {
+                return Err(unread(too_large(limit, "is larger")));
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes)
+}
+
+fn check_headers(headers: &HeaderMap) -> Result<Encoding, Problem> {
+    let unsupported = |message: String| unread(Problem::new(ProblemKind::UnsupportedMediaType, message));
+    let text = |name: header::HeaderName| -> Result<String, Problem> {
+        let joined: Vec<_> = headers
+            .get_all(&name)
+            .iter()
+            .map(|value| value.to_str().map(str::trim))
+            .collect::<Result<_, _>>()
+            .map_err(|_| unsupported(format!("the header `{name}` is not ASCII")))?;
+        Ok(joined.join(",").to_ascii_lowercase())
+    };
+    let content_type = text(header::CONTENT_TYPE)?;
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    let is_json = essence.is_empty()
+        || essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"));
+    if !is_json {
+        let hint = if essence.starts_with("multipart/") {
+            "this model reads text only, so that there is nothing to attach: "
+        } else {
+            ""
+        };
+        return Err(unsupported(format!(
+            "content-type {essence:?} is not read here: {hint}send content-type: application/json"
+        )));
+    }
+    match text(header::CONTENT_ENCODING)?.as_str() {
+        "" | "identity" => Ok(Encoding::Plain),
+        "zstd" => Ok(Encoding::Zstd),
+        other => Err(unsupported(format!(
+            "content-encoding {other:?} is not read here: send the body plain or with zstd"
+        ))),
+    }
+}
+
+impl ReceivedBody {
+    /// Decompresses and parses. Takes time in proportion to the size, so it runs on a blocking thread.
+    ///
+    /// # Errors
+    /// 413 above the limit, 400 for a broken frame, and what [`json::parse`] refuses.
+    pub(super) fn into_json(self) -> Result<Value, Problem> {
+        let plain = match self.encoding {
+            Encoding::Plain => self.bytes,
+            Encoding::Zstd => decompress(&self.bytes, self.limit)?,
+        };
+        Ok(json::parse(&plain)?)
+    }
+}
+
+fn decompress(bytes: &[u8], limit: usize) -> Result<Vec<u8>, Problem> {
+    let broken = |error: std::io::Error| {
+        Problem::new(
+            ProblemKind::BadRequest,
+            format!("the body is not a valid zstd frame: {error}"),
+        )
+    };
+    if bytes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(broken)?;
+    decoder.window_log_max(MAX_WINDOW_LOG).map_err(broken)?;
+    let mut plain = Vec::new();
+    decoder
+        .take(limit as u64 + 1)
+        .read_to_end(&mut plain)
+        .map_err(broken)?;
+    if plain.len() > limit {
+        return Err(too_large(limit, "is larger after decompression"));
+    }
+    Ok(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zstd_is_capped_and_checked() {
+        let frame = zstd::bulk::compress(&[b' '; 100_000], 3).unwrap();
+        assert_eq!(decompress(&frame, 100_000).unwrap().len(), 100_000);
+        let problem = decompress(&frame, 99_999).unwrap_err();
+        assert_eq!(problem.kind, ProblemKind::BodyTooLarge);
+        assert!(problem.message().contains("99999"), "{}", problem.message());
+        assert_eq!(
+            decompress(&frame[..frame.len() - 1], 100_000).unwrap_err().kind,
+            ProblemKind::BadRequest
+        );
+        assert_eq!(decompress(b"{}", 100).unwrap_err().kind, ProblemKind::BadRequest);
+    }
+
+    #[test]
+    fn a_frame_may_not_ask_for_a_huge_window() {
+        let mut encoder = zstd::bulk::Compressor::new(1).unwrap();
+        encoder
+            .set_parameter(zstd::zstd_safe::CParameter::WindowLog(27))
+            .unwrap();
+        encoder
+            .set_parameter(zstd::zstd_safe::CParameter::ContentSizeFlag(false))
+            .unwrap();
+        let frame = encoder.compress(&vec![1; 1 << 20]).unwrap();
+        let found = decompress(&frame, 1 << 21);
+        // Either the encoder shrank the window to the content, or the decoder refused it.
+        assert!(found.is_ok() || found.is_err_and(|problem| problem.kind == ProblemKind::BadRequest));
+    }
+}

@@ -1,0 +1,93 @@
+//! `POST /decide`: one question or many about one state.
+
+mod request;
+mod response;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+
+pub use request::{DecideOption, DecideQuestion, DecideRequest, QuestionType};
+pub use response::{
+    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideResponse, DecideTimings, DecideUsage,
+    LevelProbability, PredicateAnswer, ScoreAnswer,
+};
+
+use super::app::App;
+use super::body::receive;
+use super::pipeline::{Arrival, Ready};
+use super::problem::Problem;
+
+/// Answers closed questions about a state.
+///
+/// Either one question at the top level (`question` with `options`, with `levels`, or with `"type": "predicate"`) or
+/// several in `questions`. Questions are judged independently of each other; answers come in the order of the
+/// questions and probabilities in the order of the options.
+#[utoipa::path(
+    post,
+    path = "/decide",
+    tag = "decide",
+    request_body(
+        content = DecideRequest,
+        examples(
+            ("choice" = (value = json!({
+                "state": "My parcel has not arrived and I want my money back.",
+                "question": "What does the customer want?",
+                "options": ["refund", {"name": "status", "description": "to know where the parcel is"}]
+            }))),
+            ("predicate" = (value = json!({
+                "state": {"subject": "You won!", "body": "Click here to claim your prize."},
+                "question": "Is this mail spam?",
+                "type": "predicate"
+            }))),
+            ("many" = (value = json!({
+                "state": "The room was clean but the staff were rude.",
+                "questions": [
+                    {"id": "mood", "type": "choice", "question": "What is the mood?", "options": ["good", "bad", "mixed"]},
+                    {"id": "clean", "type": "predicate", "question": "Was the room clean?"},
+                    {"id": "stars", "type": "score", "question": "How many stars?", "levels": ["one", "two", "three"]}
+                ],
+                "order_averages": 2,
+                "truncate": "middle",
+                "deadline_ms": 5000
+            })))
+        )
+    ),
+    responses(
+        (status = 200, description = "The answers", body = DecideResponse),
+        (status = 400, description = "The body is not JSON", body = super::problem_body::ErrorBody),
+        (status = 404, description = "No model of that name", body = super::problem_body::ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = super::problem_body::ErrorBody),
+        (status = 413, description = "The body, or the state with `truncate` \"error\", is too large", body = super::problem_body::ErrorBody),
+        (status = 415, description = "Not JSON, or an encoding other than zstd", body = super::problem_body::ErrorBody),
+        (status = 422, description = "A field is missing or wrong", body = super::problem_body::ErrorBody),
+        (status = 429, description = "The queue is full; see Retry-After", body = super::problem_body::ErrorBody),
+        (status = 500, description = "The server failed", body = super::problem_body::ErrorBody),
+        (status = 503, description = "The server is stopping; see Retry-After", body = super::problem_body::ErrorBody),
+        (status = 504, description = "The deadline passed", body = super::problem_body::ErrorBody),
+    )
+)]
+pub(super) async fn decide(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let arrival = Arrival::now(&app);
+    let body = receive(request, app.body_limits()).await?;
+    let answered = app
+        .answer(arrival, |service| {
+            let request = DecideRequest::read(body.into_json()?)?;
+            request.check_model(service)?;
+            let asked = request.into_asked()?;
+            let prepared = service
+                .prepare(&asked.decision, asked.settings)
+                .map_err(|error| asked.blame(&error))?;
+            Ok(Ready {
+                decision: asked.decision,
+                prepared,
+                deadline: asked.deadline,
+                extra: asked.ids,
+            })
+        })
+        .await?;
+    let timings = answered.timings;
+    let response = DecideResponse::new(&app.service, answered);
+    Ok((timings.header(), axum::Json(response)).into_response())
+}

@@ -1,0 +1,610 @@
+//! The body of `POST /decide`.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use assize_preprocess::decision::{Content, Decision, MAX_OPTIONS, Question, QuestionOption, Shape};
+use assize_preprocess::prompt::Truncate;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Ref, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::http::content::TextOrJson;
+use crate::http::fault::{MAX_QUESTIONS, blame};
+use crate::http::fields;
+use crate::http::model_name::check_model;
+use crate::http::place::Place;
+use crate::http::problem::{Fault, Problem, ProblemKind};
+use crate::service::{DecisionSettings, Service, ServiceError};
+
+/// Most option orders that may be averaged over.
+const MAX_ORDER_AVERAGES: usize = MAX_OPTIONS;
+/// Longest deadline that a request may ask for.
+const MAX_DEADLINE_MS: u64 = 600_000;
+
+/// A state and the questions about it.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecideRequest {
+    /// What is being judged.
+    state: TextOrJson,
+    /// The model; the one that is served if it is left out.
+    #[serde(default)]
+    model: Option<String>,
+    /// Several questions. Not together with a question at the top level.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 1024)]
+    questions: Option<Vec<DecideQuestion>>,
+    /// One question: its id, returned with the answer.
+    #[serde(default)]
+    id: Option<String>,
+    /// One question: its type. May be left out beside `options` (choice) and `levels` (score).
+    #[serde(default, rename = "type")]
+    kind: Option<QuestionType>,
+    /// One question: what is asked.
+    #[serde(default)]
+    question: Option<TextOrJson>,
+    /// One question: another name for `question`.
+    #[serde(default)]
+    instructions: Option<TextOrJson>,
+    /// One question: the options of a choice.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 256)]
+    options: Option<Vec<DecideOption>>,
+    /// One question: the levels of a score, lowest first.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 256)]
+    levels: Option<Vec<TextOrJson>>,
+    /// One question: what counts as true, for a predicate.
+    #[serde(default)]
+    when_true: Option<TextOrJson>,
+    /// One question: what counts as false, for a predicate.
+    #[serde(default)]
+    when_false: Option<TextOrJson>,
+    /// Option orders to average over, in the same forward pass; 1 is the caller's order alone.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 256, default = 1)]
+    order_averages: Option<usize>,
+    /// Which part of a state that is too long is dropped; `error` refuses such a state.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, pattern = "^(error|start|end|middle)$", default = "error")]
+    truncate: Option<Truncate>,
+    /// Time after which the answer is of no use, counted from the arrival of the request.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 600_000)]
+    deadline_ms: Option<u64>,
+}
+
+/// One question of several.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecideQuestion {
+    /// Returned with the answer; unique in the request.
+    #[serde(default)]
+    id: Option<String>,
+    /// May be left out beside `options` (choice) and `levels` (score).
+    #[serde(default, rename = "type")]
+    kind: Option<QuestionType>,
+    /// What is asked.
+    #[serde(default)]
+    question: Option<TextOrJson>,
+    /// Another name for `question`.
+    #[serde(default)]
+    instructions: Option<TextOrJson>,
+    /// The options of a choice.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 256)]
+    options: Option<Vec<DecideOption>>,
+    /// The levels of a score, lowest first.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 256)]
+    levels: Option<Vec<TextOrJson>>,
+    /// What counts as true, for a predicate.
+    #[serde(default)]
+    when_true: Option<TextOrJson>,
+    /// What counts as false, for a predicate.
+    #[serde(default)]
+    when_false: Option<TextOrJson>,
+}
+
+/// The type of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QuestionType {
+    /// One of several options.
+    Choice,
+    /// True or false.
+    Predicate,
+    /// A position on ordered levels.
+    Score,
+}
+
+/// An option: its name, or an object with `name` and `description`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecideOption {
+    name: String,
+    description: Option<TextOrJson>,
+}
+
+/// An option with what it means.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct DescribedOption {
+    /// The option's own text, returned unchanged.
+    name: String,
+    /// What the option means.
+    #[serde(default)]
+    description: Option<TextOrJson>,
+}
+
+impl<'de> Deserialize<'de> for DecideOption {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = DecideOption;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a string, or an object with `name` and `description`")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<DecideOption, E> {
+                Ok(DecideOption {
+                    name: name.to_owned(),
+                    description: None,
+                })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<DecideOption, A::Error> {
+                let DescribedOption { name, description } =
+                    DescribedOption::deserialize(MapAccessDeserializer::new(entries))?;
+                Ok(DecideOption { name, description })
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl PartialSchema for DecideOption {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new()
+            .description(Some("An option: its name, or its name with a description."))
+            .item(ObjectBuilder::new().schema_type(Type::String))
+            .item(Ref::from_schema_name(DescribedOption::name()))
+            .into()
+    }
+}
+
+impl ToSchema for DecideOption {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((DescribedOption::name().into_owned(), DescribedOption::schema()));
+        DescribedOption::schemas(schemas);
+    }
+}
+
+/// A request in the terms of the service.
+#[derive(Debug, PartialEq)]
+pub(super) struct Asked {
+    pub(super) decision: Decision,
+    pub(super) settings: DecisionSettings,
+    pub(super) deadline: Option<Duration>,
+    pub(super) ids: Vec<Option<String>>,
+    /// Where each question stands.
+    places: Vec<Place>,
+}
+
+impl DecideRequest {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// A field is missing, unknown or of the wrong type.
+    pub(super) fn read(body: Value) -> Result<Self, Problem> {
+        if !body.is_object() {
+            return Err(Fault::value(Place::body(), "the body must be a JSON object").into());
+        }
+        Ok(fields::read(body, &Place::body())?)
+    }
+
+    /// Refuses a model that is not served.
+    pub(super) fn check_model(&self, service: &Service) -> Result<(), Problem> {
+        check_model(self.model.as_deref(), service)
+    }
+
+    /// Checks what the types alone do not.
+    ///
+    /// # Errors
+    /// Fields that do not belong together, or values out of range.
+    pub(super) fn into_asked(self) -> Result<Asked, Problem> {
+        let body = Place::body();
+        let order_averages = self.order_averages.unwrap_or(1);
+        if !(1..=MAX_ORDER_AVERAGES).contains(&order_averages) {
+            let message = format!("is {order_averages}: use 1 to {MAX_ORDER_AVERAGES}");
+            return Err(Fault::value(body.key("order_averages"), message).into());
+        }
+        if let Some(deadline) = self.deadline_ms
+            && !(1..=MAX_DEADLINE_MS).contains(&deadline)
+        {
+            let message = format!("is {deadline}: use 1 to {MAX_DEADLINE_MS}");
+            return Err(Fault::value(body.key("deadline_ms"), message).into());
+        }
+        let single = DecideQuestion {
+            id: self.id,
+            kind: self.kind,
+            question: self.question,
+            instructions: self.instructions,
+            options: self.options,
+            levels: self.levels,
+            when_true: self.when_true,
+            when_false: self.when_false,
+        };
+        let placed: Vec<(Place, DecideQuestion)> = match self.questions {
+            None => vec![(body, single)],
+            Some(questions) => {
+                if let Some(field) = single.given_field() {
+                    let message =
+                        "stands beside `questions`: ask one question at the top level or several there";
+                    return Err(Fault::value(body.key(field), message).into());
+                }
+                let place = body.key("questions");
+                check_question_count(questions.len(), &place)?;
+                let placed = questions.into_iter().enumerate();
+                placed
+                    .map(|(index, question)| (place.index(index), question))
+                    .collect()
+            }
+        };
+        check_ids(&placed)?;
+        let mut asked = Asked {
+            decision: Decision {
+                state: self.state.0,
+                questions: Vec::with_capacity(placed.len()),
+            },
+            settings: DecisionSettings {
+                order_averages,
+                truncate: self.truncate.unwrap_or_default(),
+            },
+            deadline: self.deadline_ms.map(Duration::from_millis),
+            ids: Vec::with_capacity(placed.len()),
+            places: Vec::with_capacity(placed.len()),
+        };
+        for (place, question) in placed {
+            asked.ids.push(question.id.clone());
+            asked.decision.questions.push(question.into_question(&place)?);
+            asked.places.push(place);
+        }
+        Ok(asked)
+    }
+}
+
+fn check_question_count(count: usize, place: &Place) -> Result<(), Problem> {
+    match count {
+        0 => Err(Fault::value(place.clone(), "is empty: ask at least one question").into()),
+        1..=MAX_QUESTIONS => Ok(()),
+        _ => Err(Problem::of_fault(
+            ProblemKind::TooManyQuestions,
+            Fault::value(
+                place.clone(),
+                format!("has {count} questions: ask at most {MAX_QUESTIONS}"),
+            ),
+        )),
+    }
+}
+
+fn check_ids(placed: &[(Place, DecideQuestion)]) -> Result<(), Problem> {
+    let mut seen = HashMap::new();
+    for (place, question) in placed {
+        if let Some(id) = &question.id
+            && let Some(first) = seen.insert(id.as_str(), place)
+        {
+            let message = format!("{id:?} is also the id of {first}: ids must differ");
+            return Err(Fault::value(place.key("id"), message).into());
+        }
+    }
+    Ok(())
+}
+
+impl Asked {
+    /// The field that an error of the service is about.
+    pub(super) fn blame(&self, error: &ServiceError) -> Problem {
+        blame(error, |question, option| {
+            let place = self.places.get(question).cloned().unwrap_or_default();
+            let Some(option) = option else { return place };
+            let list = match self
+                .decision
+                .questions
+                .get(question)
+                .map(|question| &question.shape)
+            {
+                Some(Shape::Score(_)) => "levels",
+                _ => "options",
+            };
+            place.key(list).index(option)
+        })
+    }
+}
+
+impl DecideQuestion {
+    /// The first field that is given, by its name on the wire.
+    fn given_field(&self) -> Option<&'static str> {
+        [
+            ("id", self.id.is_some()),
+            ("type", self.kind.is_some()),
+            ("question", self.question.is_some()),
+            ("instructions", self.instructions.is_some()),
+            ("options", self.options.is_some()),
+            ("levels", self.levels.is_some()),
+            ("when_true", self.when_true.is_some()),
+            ("when_false", self.when_false.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(name, given)| given.then_some(name))
+    }
+
+    fn into_question(self, place: &Place) -> Result<Question, Problem> {
+        let kind = match (self.kind, &self.options, &self.levels) {
+            (Some(kind), ..) => kind,
+            (None, Some(_), Some(_)) => {
+                let message = "stands beside `options`: give options for a choice or levels for a score";
+                return Err(Fault::value(place.key("levels"), message).into());
+            }
+            (None, Some(_), None) => QuestionType::Choice,
+            (None, None, Some(_)) => QuestionType::Score,
+            (None, None, None) => {
+                let message = "give `options` for a choice, `levels` for a score, or \"type\": \"predicate\" for yes or no";
+                return Err(Fault::missing(place.key("options"), message).into());
+            }
+        };
+        let refuse = |given: bool, field: &str| {
+            if given {
+                let name = match kind {
+                    QuestionType::Choice => "choice",
+                    QuestionType::Predicate => "predicate",
+                    QuestionType::Score => "score",
+                };
+                return Err(Fault::value(
+                    place.key(field),
+                    format!("does not belong to a {name}: leave it out"),
+                ));
+            }
+            Ok(())
+        };
+        refuse(kind != QuestionType::Choice && self.options.is_some(), "options")?;
+        refuse(kind != QuestionType::Score && self.levels.is_some(), "levels")?;
+        refuse(
+            kind != QuestionType::Predicate && self.when_true.is_some(),
+            "when_true",
+        )?;
+        refuse(
+            kind != QuestionType::Predicate && self.when_false.is_some(),
+            "when_false",
+        )?;
+        if self.question.is_some() && self.instructions.is_some() {
+            let message = "is another name for `question`: give one of them";
+            return Err(Fault::value(place.key("instructions"), message).into());
+        }
+        let shape = match kind {
+            QuestionType::Choice => choice(self.options, place)?,
+            QuestionType::Score => score(self.levels, place)?,
+            QuestionType::Predicate => Shape::Predicate {
+                when_true: self.when_true.map(|content| content.0),
+                when_false: self.when_false.map(|content| content.0),
+            },
+        };
+        Ok(Question {
+            instructions: self.question.or(self.instructions).map(|content| content.0),
+            shape,
+        })
+    }
+}
+
+fn check_count(count: usize, what: &str, place: &Place) -> Result<(), Problem> {
+    let place = place.key(what);
+    match count {
+        0 => Err(Fault::value(place, format!("is empty: give 1 to {MAX_OPTIONS}")).into()),
+        1..=MAX_OPTIONS => Ok(()),
+        _ => Err(Problem::of_fault(
+            ProblemKind::TooManyOptions,
+            Fault::value(place, format!("has {count} entries: give 1 to {MAX_OPTIONS}")),
+        )),
+    }
+}
+
+fn choice(options: Option<Vec<DecideOption>>, place: &Place) -> Result<Shape, Problem> {
+    let options = options.ok_or_else(|| {
+        Fault::missing(
+            place.key("options"),
+            format!("is missing: give 1 to {MAX_OPTIONS} options"),
+        )
+    })?;
+    check_count(options.len(), "options", place)?;
+    let options = options.into_iter().map(|option| QuestionOption {
+        name: option.name,
+        description: option.description.map(|content| content.0),
+    });
+    Ok(Shape::Choice(options.collect()))
+}
+
+fn score(levels: Option<Vec<TextOrJson>>, place: &Place) -> Result<Shape, Problem> {
+    let levels = levels.ok_or_else(|| {
+        Fault::missing(
+            place.key("levels"),
+            format!("is missing: give 1 to {MAX_OPTIONS} levels, lowest first"),
+        )
+    })?;
+    check_count(levels.len(), "levels", place)?;
+    Ok(Shape::Score(
+        levels.into_iter().map(|level| level.0).collect::<Vec<Content>>(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(body: Value) -> Result<Asked, Problem> {
+        DecideRequest::read(body)?.into_asked()
+    }
+
+    #[test]
+    fn short_and_long_form_ask_the_same() {
+        let short = asked(
+            json!({"state": "s", "question": "q", "options": ["a", {"name": "b", "description": "d"}]}),
+        );
+        let long = asked(json!({"state": "s", "questions": [
+            {"type": "choice", "instructions": "q", "options": ["a", {"name": "b", "description": "d"}]}]}));
+        assert_eq!(short.unwrap().decision, long.unwrap().decision);
+        let level =
+            asked(json!({"state": {"b": 1, "a": []}, "question": "q", "levels": ["low", {"x": 1}]})).unwrap();
+        assert_eq!(level.decision.state.to_text(), r#"{"b":1,"a":[]}"#);
+        assert!(matches!(&level.decision.questions[0].shape, Shape::Score(levels) if levels.len() == 2));
+        let yes =
+            asked(json!({"state": "", "type": "predicate", "question": null, "when_true": "t"})).unwrap();
+        assert!(matches!(
+            &yes.decision.questions[0].shape,
+            Shape::Predicate {
+                when_true: Some(_),
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn every_mistake_names_its_field() {
+        for (body, field, says) in [
+            (json!([]), "", "JSON object"),
+            (json!({}), "state", "missing field"),
+            (
+                json!({"state": null, "question": "q", "options": ["a"]}),
+                "state",
+                "null",
+            ),
+            (
+                json!({"state": 3, "question": "q", "options": ["a"]}),
+                "state",
+                "a string, an object or an array",
+            ),
+            (json!({"state": "s", "question": "q"}), "options", "predicate"),
+            (
+                json!({"state": "s", "question": "q", "option": ["a"]}),
+                "option",
+                "unknown field",
+            ),
+            (
+                json!({"state": "s", "question": "q", "options": []}),
+                "options",
+                "is empty",
+            ),
+            (
+                json!({"state": "s", "question": "q", "options": "a"}),
+                "options",
+                "invalid type",
+            ),
+            (
+                json!({"state": "s", "question": "q", "options": ["a", 3]}),
+                "options[1]",
+                "a string, or an object",
+            ),
+            (
+                json!({"state": "s", "options": ["a", {"name": 3}]}),
+                "options[1].name",
+                "a string",
+            ),
+            (
+                json!({"state": "s", "options": ["a", {"nam": "b"}]}),
+                "options[1].nam",
+                "unknown field",
+            ),
+            (
+                json!({"state": "s", "options": ["a", {"description": "b"}]}),
+                "options[1].name",
+                "missing",
+            ),
+            (
+                json!({"state": "s", "options": ["a"], "levels": ["b"]}),
+                "levels",
+                "beside",
+            ),
+            (
+                json!({"state": "s", "type": "score", "options": ["a"]}),
+                "options",
+                "score",
+            ),
+            (
+                json!({"state": "s", "type": "choice", "options": ["a"], "when_true": "x"}),
+                "when_true",
+                "choice",
+            ),
+            (json!({"state": "s", "type": "box"}), "type", "unknown variant"),
+            (
+                json!({"state": "s", "question": "q", "instructions": "q", "options": ["a"]}),
+                "instructions",
+                "another name",
+            ),
+            (
+                json!({"state": "s", "questions": []}),
+                "questions",
+                "at least one",
+            ),
+            (json!({"state": "s", "questions": {}}), "questions", "sequence"),
+            (
+                json!({"state": "s", "question": "q", "questions": [{"options": ["a"]}]}),
+                "question",
+                "beside",
+            ),
+            (
+                json!({"state": "s", "questions": [{"options": ["a"]}, {"opts": 1}]}),
+                "questions[1].opts",
+                "unknown",
+            ),
+            (
+                json!({"state": "s", "questions": [{"type": "score", "levels": ["a", null]}]}),
+                "questions[0].levels[1]",
+                "null",
+            ),
+            (
+                json!({"state": "s", "questions": [{"id": "x", "options": ["a"]}, {"id": "x", "options": ["a"]}]}),
+                "questions[1].id",
+                "questions[0]",
+            ),
+            (
+                json!({"state": "s", "options": ["a"], "order_averages": 0}),
+                "order_averages",
+                "1 to",
+            ),
+            (
+                json!({"state": "s", "options": ["a"], "order_averages": -1}),
+                "order_averages",
+                "invalid value",
+            ),
+            (
+                json!({"state": "s", "options": ["a"], "deadline_ms": 0}),
+                "deadline_ms",
+                "1 to 600000",
+            ),
+            (
+                json!({"state": "s", "options": ["a"], "truncate": "left"}),
+                "truncate",
+                "`middle`",
+            ),
+        ] {
+            let problem = asked(body.clone()).unwrap_err();
+            assert_eq!(
+                problem.faults[0].place.to_string(),
+                field,
+                "{body}: {}",
+                problem.message()
+            );
+            assert!(problem.message().contains(says), "{body}: {}", problem.message());
+        }
+        let many: Vec<_> = (0..257).map(|option| option.to_string()).collect();
+        let problem = asked(json!({"state": "s", "options": many})).unwrap_err();
+        assert_eq!(problem.kind, ProblemKind::TooManyOptions);
+        assert!(asked(json!({"state": "s", "options": many[..256]})).is_ok());
+    }
+}

@@ -1,0 +1,262 @@
+//! The answer of `POST /decide`, and of `assize decide --json`.
+
+use assize_models::EngineInfo;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::content::TextOrJson;
+use crate::http::pipeline::Answered;
+use crate::http::timings::StageTimings;
+use crate::service::{Answer, AnswerKind, Service};
+
+/// The answers, in the order of the questions, and what made them.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct DecideResponse {
+    /// The model's name.
+    pub model: String,
+    /// Hash of everything that the probabilities depend on.
+    pub artifact: String,
+    /// What ran the model.
+    pub engine: DecideEngine,
+    /// The calibration that was applied; null, since none is fitted to this artifact: probabilities are raw.
+    pub calibration: Option<String>,
+    /// One per question.
+    pub answers: Vec<DecideAnswer>,
+    /// What the request cost.
+    pub usage: DecideUsage,
+    /// Tokens of the state that `truncate` dropped.
+    pub truncated_tokens: usize,
+    /// Time by stage.
+    pub timings_ms: DecideTimings,
+}
+
+/// What ran the model.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct DecideEngine {
+    /// The engine's name.
+    pub name: String,
+    /// Version of the library behind it.
+    pub version: String,
+    /// Arithmetic of the linear layers.
+    pub precision: String,
+    /// The kernels chosen for this host.
+    pub kernels: String,
+    /// Threads of one forward pass.
+    pub threads: usize,
+}
+
+/// The answer to one question.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum DecideAnswer {
+    /// To a choice.
+    Choice(ChoiceAnswer),
+    /// To a predicate.
+    Predicate(PredicateAnswer),
+    /// To a score.
+    Score(ScoreAnswer),
+}
+
+/// One of several options.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ChoiceAnswer {
+    /// The question's id, if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The most probable option, the first of equals.
+    pub choice: String,
+    /// Its index in the caller's order.
+    pub choice_index: usize,
+    /// How peaked the probabilities are: 1 on one option, 0 uniform.
+    pub confidence: f64,
+    /// Share of the model's next-token mass that fell on the options; null where it is not defined.
+    pub option_mass: Option<f32>,
+    /// In the caller's order.
+    pub probabilities: Vec<ChosenOption>,
+}
+
+/// An option and its probability.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ChosenOption {
+    /// The option's name, as it was given.
+    pub option: String,
+    /// From 0 to 1; all of a question's sum to 1.
+    pub probability: f64,
+    /// The readout's score in log space; softmax over the options gives the raw probabilities.
+    pub raw_score: f32,
+}
+
+/// True or false.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct PredicateAnswer {
+    /// The question's id, if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The probability of true.
+    pub probability: f64,
+    /// How far from one half: 1 is certain, 0 is undecided.
+    pub confidence: f64,
+    /// Share of the model's next-token mass that fell on true and false; null where it is not defined.
+    pub option_mass: Option<f32>,
+    /// The readout's scores in log space, false first, then true.
+    pub raw_scores: Vec<f32>,
+}
+
+/// A position on ordered levels.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ScoreAnswer {
+    /// The question's id, if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The expected level, counted from 0.
+    pub score: f64,
+    /// The most probable level, the lowest of equals.
+    pub level: usize,
+    /// How close the probabilities lie to the most probable level: 1 is all on it.
+    pub confidence: f64,
+    /// Share of the model's next-token mass that fell on the levels; null where it is not defined.
+    pub option_mass: Option<f32>,
+    /// Lowest level first.
+    pub probabilities: Vec<LevelProbability>,
+}
+
+/// A level and its probability.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct LevelProbability {
+    /// Counted from 0.
+    pub level: usize,
+    /// The level as it was described.
+    pub description: TextOrJson,
+    /// From 0 to 1; all of a question's sum to 1.
+    pub probability: f64,
+    /// The readout's score in log space.
+    pub raw_score: f32,
+}
+
+/// What a request cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DecideUsage {
+    /// Tokens that the forward pass computed: the state once, every question, every option text.
+    pub input_tokens: usize,
+    /// Always 0: nothing is generated.
+    pub output_tokens: usize,
+}
+
+/// Milliseconds by stage.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct DecideTimings {
+    /// Prompt writing and tokenisation.
+    pub tokenise: f64,
+    /// Waiting for the engine.
+    pub queue: f64,
+    /// The forward pass of the batch that held the request.
+    pub forward: f64,
+    /// From hidden states to scores.
+    pub readout: f64,
+    /// From the arrival of the request's head to the answer.
+    pub total: f64,
+}
+
+impl From<StageTimings> for DecideTimings {
+    fn from(timings: StageTimings) -> Self {
+        // Microseconds are as fine as the clock is worth reading.
+        let ms = |duration: std::time::Duration| duration.as_micros() as f64 / 1000.0;
+        Self {
+            tokenise: ms(timings.tokenise),
+            queue: ms(timings.queue),
+            forward: ms(timings.forward),
+            readout: ms(timings.readout),
+            total: ms(timings.total),
+        }
+    }
+}
+
+impl From<&EngineInfo> for DecideEngine {
+    fn from(engine: &EngineInfo) -> Self {
+        Self {
+            name: engine.name.to_owned(),
+            version: engine.version.clone(),
+            precision: engine.precision.to_string(),
+            kernels: engine.kernels.clone(),
+            threads: engine.threads,
+        }
+    }
+}
+
+impl DecideAnswer {
+    fn new(answer: Answer, id: Option<String>) -> Self {
+        let Answer {
+            kind,
+            confidence,
+            option_mass,
+            options,
+        } = answer;
+        match kind {
+            AnswerKind::Choice { choice, names } => Self::Choice(ChoiceAnswer {
+                id,
+                choice: names.get(choice).cloned().unwrap_or_default(),
+                choice_index: choice,
+                confidence,
+                option_mass,
+                probabilities: names
+                    .into_iter()
+                    .zip(options)
+                    .map(|(option, found)| ChosenOption {
+                        option,
+                        probability: found.probability.get(),
+                        raw_score: found.raw_score,
+                    })
+                    .collect(),
+            }),
+            AnswerKind::Predicate { probability } => Self::Predicate(PredicateAnswer {
+                id,
+                probability: probability.get(),
+                confidence,
+                option_mass,
+                raw_scores: options.iter().map(|option| option.raw_score).collect(),
+            }),
+            AnswerKind::Score { score, level, levels } => Self::Score(ScoreAnswer {
+                id,
+                score,
+                level,
+                confidence,
+                option_mass,
+                probabilities: levels
+                    .into_iter()
+                    .zip(options)
+                    .enumerate()
+                    .map(|(level, (description, found))| LevelProbability {
+                        level,
+                        description: TextOrJson(description),
+                        probability: found.probability.get(),
+                        raw_score: found.raw_score,
+                    })
+                    .collect(),
+            }),
+        }
+    }
+}
+
+impl DecideResponse {
+    /// The response for answers whose `extra` are the questions' ids.
+    pub fn new(service: &Service, answered: Answered<Vec<Option<String>>>) -> Self {
+        let mut ids = answered.extra.into_iter();
+        Self {
+            model: service.name().to_owned(),
+            artifact: service.artifact_id().to_string(),
+            engine: service.engine().into(),
+            calibration: None,
+            answers: answered
+                .answers
+                .into_iter()
+                .map(|answer| DecideAnswer::new(answer, ids.next().flatten()))
+                .collect(),
+            usage: DecideUsage {
+                input_tokens: answered.input_tokens,
+                output_tokens: 0,
+            },
+            truncated_tokens: answered.truncated_tokens,
+            timings_ms: answered.timings.into(),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Which field of a request an error of the service is about.
+
+use assize_heads::HeadError;
+use assize_preprocess::PromptError;
+
+use super::place::Place;
+use super::problem::{Fault, Problem, ProblemKind};
+use crate::service::ServiceError;
+
+/// Most questions of one request.
+pub(super) const MAX_QUESTIONS: usize = 1024;
+
+/// The problem behind an error of [`Service::prepare`](crate::service::Service::prepare). `place` says where a question,
+/// or one of its options, stands in the request.
+pub(super) fn blame(error: &ServiceError, place: impl Fn(usize, Option<usize>) -> Place) -> Problem {
+    let at = |question: usize, option: Option<usize>, message: &str| {
+        Problem::from(Fault::value(place(question, option), message))
+    };
+    match error {
+        ServiceError::Prompt(PromptError::Question { question, reason }) => at(*question, None, reason),
+        ServiceError::Prompt(PromptError::Option {
+            question,
+            option,
+            reason,
+        }) => at(*question, Some(*option), reason),
+        ServiceError::Prompt(PromptError::NoQuestions) => Fault::value(
+            Place::body().key("questions"),
+            "is empty: ask at least one question",
+        )
+        .into(),
+        ServiceError::Prompt(error @ PromptError::OrderAverages(_)) => {
+            Fault::value(Place::body().key("order_averages"), error.to_string()).into()
+        }
+        ServiceError::Prompt(error @ PromptError::TooLong { .. }) => Problem::of_fault(
+            ProblemKind::StateTooLong,
+            Fault::value(Place::body().key("state"), error.to_string()),
+        ),
+        ServiceError::Prompt(
+            error @ (PromptError::SpecialFromText { .. } | PromptError::Tokenize { .. }),
+        ) => Fault::value(Place::body(), error.to_string()).into(),
+        ServiceError::Head(error @ HeadError::NoLabels { question, .. }) => Problem::of_fault(
+            ProblemKind::TooManyOptions,
+            Fault::value(place(*question, None), error.to_string()),
+        ),
+        other => {
+            tracing::error!(error = %other, "a decision could not be prepared");
+            Problem::new(
+                ProblemKind::Internal,
+                "the prompt could not be written; the server's log says why",
+            )
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Strict JSON: what a caller meant twice, or could not have meant, is refused instead of guessed.
+//!
+//! Beyond the grammar this refuses duplicate keys (readers disagree on which one counts), deep nesting, invalid UTF-8
+//! and lone surrogates, each with its place.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::place::{Place, Step};
+
+/// Deepest nesting of objects and arrays in a body.
+pub const MAX_DEPTH: usize = 100;
+
+/// Why a body is not the JSON we read.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum JsonError {
+    /// No bytes.
+    #[error("the body is empty: send a JSON object")]
+    Empty,
+    /// Not UTF-8.
+    #[error("the body is not UTF-8: byte {offset} is invalid")]
+    InvalidUtf8 {
+        /// Offset of the first invalid byte.
+        offset: usize,
+    },
+    /// Not JSON.
+    #[error("the body is not valid JSON: {reason}")]
+    Syntax {
+        /// What is wrong, with line and column.
+        reason: String,
+    },
+    /// Nested beyond [`MAX_DEPTH`].
+    #[error("the JSON is nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    /// The same key twice in one object.
+    #[error("the key {key:?} is given twice: give it once")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// Where it stands.
+        place: Place,
+    },
+}
+
+/// Reads a whole body.
+///
+/// # Errors
+/// See [`JsonError`].
+pub fn parse(body: &[u8]) -> Result<Value, JsonError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(JsonError::Empty);
+    }
+    let text = std::str::from_utf8(body).map_err(|error| JsonError::InvalidUtf8 {
+        offset: error.valid_up_to(),
+    })?;
+    let context = Context::default();
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = Strict {
+        context: &context,
+        depth: 0,
+    }
+    .deserialize(&mut reader)
+    .and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| {
+        context.refused.take().unwrap_or_else(|| JsonError::Syntax {
+            reason: explain(text, &error),
+        })
+    })
+}
+
+/// serde_json's message, in plain words where its own would puzzle.
+fn explain(text: &str, error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let at = format!("at line {} column {}", error.line(), error.column());
+    // With this reader these two messages only ever mean half a surrogate pair.
+    if message.starts_with("lone leading surrogate") || message.starts_with("unexpected end of hex escape") {
+        return format!("a \\u escape is half of a surrogate pair {at}; send whole characters");
+    }
+    if error.is_eof() {
+        return format!("it ends too early, {at}");
+    }
+    let line = text
+        .lines()
+        .nth(error.line().saturating_sub(1))
+        .unwrap_or_default();
+    let rest = line
+        .as_bytes()
+        .get(error.column().saturating_sub(2)..)
+        .unwrap_or_default();
+    if ["NaN", "Infinity", "nan"].iter().any(|word| {
+        rest.get(..word.len() + 1)
+            .is_some_and(|near| near.windows(word.len()).any(|part| part == word.as_bytes()))
+    }) {
+        return format!("NaN and Infinity are not JSON, {at}; send null or a string");
+    }
+    message
+}
+
+#[derive(Default)]
+struct Context {
+    place: RefCell<Vec<Step>>,
+    refused: RefCell<Option<JsonError>>,
+}
+
+#[derive(Clone, Copy)]
+struct Strict<'a> {
+    context: &'a Context,
+    depth: usize,
+}
+
+impl Strict<'_> {
+    /// The seed of a container's children.
+    fn inner<E: serde::de::Error>(self) -> Result<Self, E> {
+        if self.depth == MAX_DEPTH {
+            *self.context.refused.borrow_mut() = Some(JsonError::TooDeep);
+            return Err(E::custom("too deep"));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+            ..self
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let inner = self.inner()?;
+        let mut list = Vec::new();
+        loop {
+            self.context.place.borrow_mut().push(Step::Index(list.len()));
+            let item = items.next_element_seed(inner)?;
+            self.context.place.borrow_mut().pop();
+            match item {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let inner = self.inner()?;
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            self.context.place.borrow_mut().push(Step::Key(key.clone()));
+            if map.contains_key(&key) {
+                let place = Place::from(self.context.place.borrow().clone());
+                *self.context.refused.borrow_mut() = Some(JsonError::DuplicateKey { key, place });
+                return Err(A::Error::custom("duplicate key"));
+            }
+            let value = entries.next_value_seed(inner)?;
+            self.context.place.borrow_mut().pop();
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(body: &str) -> String {
+        parse(body.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn keeps_order_and_text() {
+        let text = r#"{"b":1,"a":[null,true,-2.5,"é\n"],"":{}}"#;
+        assert_eq!(parse(text.as_bytes()).unwrap().to_string(), text);
+    }
+
+    #[test]
+    fn names_a_duplicate_key_and_its_place() {
+        let error = parse(br#"{"q":[{"a":1},{"b":{"x":1,"x":1}}]}"#).unwrap_err();
+        let JsonError::DuplicateKey { key, place } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!((key.as_str(), place.to_string().as_str()), ("x", "q[1].b.x"));
+    }
+
+    #[test]
+    fn refuses_deep_nesting_without_overflow() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse(nested(MAX_DEPTH).as_bytes()).is_ok());
+        assert_eq!(parse(nested(MAX_DEPTH + 1).as_bytes()), Err(JsonError::TooDeep));
+        assert_eq!(parse("[".repeat(1_000_000).as_bytes()), Err(JsonError::TooDeep));
+        assert_eq!(
+            parse(r#"{"a":"#.repeat(200_000).as_bytes()),
+            Err(JsonError::TooDeep)
+        );
+    }
+
+    #[test]
+    fn explains_what_is_not_json() {
+        assert_eq!(parse(b" \n"), Err(JsonError::Empty));
+        assert_eq!(parse(b"\"a\xff\""), Err(JsonError::InvalidUtf8 { offset: 2 }));
+        for lone in [
+            r#"{"a":"\ud83d"}"#,
+            r#"{"a":"\ud83d\u0041"}"#,
+            r#"{"a":"\udc00"}"#,
+            r#"{"a":"\ud83dx"}"#,
+        ] {
+            assert!(
+                refusal(lone).contains("surrogate pair at line 1"),
+                "{}",
+                refusal(lone)
+            );
+        }
+        for number in [
+            r#"{"a":NaN}"#,
+            r#"{"a": NaN}"#,
+            r#"[1,Infinity]"#,
+            r#"[-Infinity]"#,
+        ] {
+            assert!(
+                refusal(number).contains("NaN and Infinity"),
+                "{}",
+                refusal(number)
+            );
+        }
+        assert!(refusal(r#"{"a":1"#).contains("ends too early"));
+        assert!(refusal(r#"{"a":1} x"#).contains("trailing characters"));
+        assert!(refusal(r#"{"a":1e999}"#).contains("out of range"));
+        assert!(refusal("{'a':1}").contains("column 2"));
+    }
+}

@@ -1,0 +1,35 @@
+//! The HTTP server: routes, protocols, errors, metrics, and the connection loop with its limits and draining.
+
+mod app;
+mod body;
+mod content;
+mod decide;
+mod fault;
+mod fields;
+mod health;
+mod json;
+mod metrics;
+mod model_name;
+mod models;
+mod observe;
+mod openapi;
+mod pipeline;
+mod place;
+mod problem;
+mod problem_body;
+mod router;
+mod server;
+mod systemone;
+mod timings;
+
+pub use app::{App, ServerError, ServerLimits};
+pub use content::TextOrJson;
+pub use decide::{
+    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideOption, DecideQuestion, DecideRequest,
+    DecideResponse, DecideTimings, DecideUsage, LevelProbability, PredicateAnswer, QuestionType, ScoreAnswer,
+};
+pub use openapi::ApiDocument;
+pub use pipeline::Answered;
+pub use problem_body::{ErrorBody, ErrorDetail};
+pub use server::serve;
+pub use timings::StageTimings;

@@ -1,0 +1,29 @@
+//! The names under which the served model is asked for.
+
+use super::place::Place;
+use super::problem::{Fault, Problem, ProblemKind};
+use crate::service::Service;
+
+/// Names that always mean the served model; the first is what the official System One client sends by default.
+pub(super) const ALIASES: [&str; 2] = ["jev-latest", "assize-latest"];
+
+/// Accepts the model's own name, an alias, or none.
+///
+/// # Errors
+/// Another name.
+pub(super) fn check_model(asked: Option<&str>, service: &Service) -> Result<(), Problem> {
+    match asked {
+        None => Ok(()),
+        Some(name) if name == service.name() || ALIASES.contains(&name) => Ok(()),
+        Some(name) => Err(Problem::of_fault(
+            ProblemKind::UnknownModel,
+            Fault::value(
+                Place::body().key("model"),
+                format!(
+                    "no model {name:?} is served here: use {:?}, or leave it out",
+                    service.name()
+                ),
+            ),
+        )),
+    }
+}

@@ -1,0 +1,183 @@
+//! The way of one request: prepare on a blocking thread, queue, run, answer.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use assize_preprocess::decision::Decision;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::app::App;
+use super::problem::{Problem, ProblemKind};
+use super::timings::StageTimings;
+use crate::scheduler::JobError;
+use crate::service::{Answer, Prepared, Service};
+
+/// When a request's head was read, and whether the server was stopping then: what arrived before is still answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival {
+    at: Instant,
+    stopping: bool,
+}
+
+impl Arrival {
+    pub(super) fn now(app: &App) -> Self {
+        Self {
+            at: Instant::now(),
+            stopping: app.is_stopping(),
+        }
+    }
+}
+
+/// A request that is ready for the engine. `extra` is what its protocol needs for the response.
+pub(super) struct Ready<X> {
+    pub(super) decision: Decision,
+    pub(super) prepared: Prepared,
+    pub(super) deadline: Option<Duration>,
+    pub(super) extra: X,
+}
+
+/// An answered request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered<X> {
+    /// In the order of the questions.
+    pub answers: Vec<Answer>,
+    /// Rows that the forward pass computed for it.
+    pub input_tokens: usize,
+    /// Tokens of the state that the truncation policy dropped.
+    pub truncated_tokens: usize,
+    /// Time by stage.
+    pub timings: StageTimings,
+    /// What the protocol needs for its response.
+    pub extra: X,
+}
+
+/// Bounds the blocking work before the queue: how many run at once, and how many wait for that.
+#[derive(Debug)]
+pub(super) struct Preparing {
+    running: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    most_waiting: usize,
+}
+
+impl Preparing {
+    pub(super) fn new(threads: usize, most_waiting: usize) -> Self {
+        Self {
+            running: Arc::new(Semaphore::new(threads)),
+            waiting: AtomicUsize::new(0),
+            most_waiting,
+        }
+    }
+
+    /// Waits for a thread, unless too many wait already.
+    async fn enter(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
+            return Ok(permit);
+        }
+        struct Waiting<'a>(&'a AtomicUsize);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _guard = Waiting(&self.waiting);
+        if waiting >= self.most_waiting {
+            return Err(Problem {
+                retry_after: Some(Duration::from_secs(1)),
+                ..Problem::new(
+                    ProblemKind::QueueFull,
+                    format!("{waiting} requests wait to be tokenised; try again in 1 s"),
+                )
+            });
+        }
+        Arc::clone(&self.running)
+            .acquire_owned()
+            .await
+            .map_err(|_| Problem::new(ProblemKind::Unavailable, "the server is stopping"))
+    }
+}
+
+impl App {
+    /// Prepares, queues and runs one request. Dropping the future takes the request out of the queue.
+    ///
+    /// # Errors
+    /// What `prepare` says; a full queue, a passed deadline, a stopping server, a failed engine.
+    pub(super) async fn answer<X, F>(&self, arrival: Arrival, prepare: F) -> Result<Answered<X>, Problem>
+    where
+        X: Send + 'static,
+        F: FnOnce(&Service) -> Result<Ready<X>, Problem> + Send + 'static,
+    {
+        if arrival.stopping {
+            return Err(App::stopping_problem());
+        }
+        let latest = arrival.at + self.limits.deadline;
+        let permit = before(latest, self.preparing.enter()).await??;
+        let service = Arc::clone(&self.service);
+        let ready = tokio::task::spawn_blocking(move || {
+            let ready = prepare(&service);
+            // Held by the work and not by the request, so that requests that were dropped still count.
+            drop(permit);
+            ready
+        });
+        let Ready {
+            decision,
+            prepared,
+            deadline,
+            extra,
+        } = before(latest, ready).await?.map_err(|error| {
+            tracing::error!(%error, "preparing a request panicked");
+            Problem::new(
+                ProblemKind::Internal,
+                "the server failed on this request; its log says why",
+            )
+        })??;
+        let most = self.limits.request_tokens;
+        if prepared.tokens() > most {
+            return Err(Problem::new(
+                ProblemKind::StateTooLong,
+                format!(
+                    "the request needs {} tokens in one forward pass and this server runs at most {most}: \
+                     ask fewer questions or options at once",
+                    prepared.tokens()
+                ),
+            ));
+        }
+        let deadline = deadline.map_or(latest, |deadline| arrival.at + deadline);
+        let (tokenise, tokens) = (prepared.tokenise_time(), prepared.tokens());
+        let truncated_tokens = prepared.truncated_tokens();
+        let ticket = self.scheduler.submit(prepared, tokens, deadline)?;
+        let done = ticket.wait().await?;
+        let answers = self.service.answers(&decision, &done.output).map_err(|error| {
+            tracing::error!(%error, "scores could not be turned into answers");
+            Problem::new(
+                ProblemKind::Internal,
+                "the model gave no usable scores; the server's log says why",
+            )
+        })?;
+        let timings = StageTimings {
+            tokenise,
+            queue: done.queued,
+            forward: done.output.forward,
+            readout: done.output.readout,
+            total: arrival.at.elapsed(),
+        };
+        self.metrics.observe_answer(&timings, tokens, answers.len());
+        Ok(Answered {
+            answers,
+            input_tokens: tokens,
+            truncated_tokens,
+            timings,
+            extra,
+        })
+    }
+}
+
+async fn before<F: Future>(deadline: Instant, work: F) -> Result<F::Output, Problem> {
+    let work = pin!(work);
+    tokio::time::timeout_at(deadline.into(), work)
+        .await
+        .map_err(|_| Problem::from(JobError::DeadlineExceeded))
+}

@@ -1,0 +1,100 @@
+//! The JSON of an error, in each protocol's shape.
+
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::place::{Place, Step};
+use super::problem::{Problem, Protocol};
+
+/// An error of `/decide`.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({"error": {
+    "type": "invalid_request",
+    "message": "unknown field `option`, expected `options`",
+    "field": "option",
+}}))]
+pub struct ErrorBody {
+    /// What went wrong.
+    pub error: ErrorDetail,
+}
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorDetail {
+    /// The kind of error, for programs.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// What is wrong and how to mend it, for people.
+    pub message: String,
+    /// The field at fault, such as `questions[0].options[2].name`.
+    pub field: Option<String>,
+}
+
+/// Writes the response of a problem.
+pub(super) fn render(problem: &Problem, protocol: Protocol) -> Response {
+    let body = match protocol {
+        Protocol::Native => native(problem),
+        Protocol::SystemOne => system_one(problem),
+    };
+    let mut response = (problem.kind.status(protocol), axum::Json(body)).into_response();
+    let headers = response.headers_mut();
+    if let Some(wait) = problem.retry_after {
+        // Whole seconds, rounded up: an earlier retry would be refused again.
+        let seconds = wait.as_millis().div_ceil(1000).max(1);
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds as u64));
+        headers.insert(
+            HeaderName::from_static("retry-after-ms"),
+            HeaderValue::from(wait.as_millis() as u64),
+        );
+    }
+    if problem.close {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+fn native(problem: &Problem) -> Value {
+    let first = problem.faults.first();
+    let error = ErrorDetail {
+        kind: problem.kind.name(),
+        message: first.map(|fault| fault.message.clone()).unwrap_or_default(),
+        field: first
+            .filter(|fault| !fault.place.is_body())
+            .map(|fault| fault.place.to_string()),
+    };
+    json!(ErrorBody { error })
+}
+
+/// One body for every client at once: `detail` for the official one, `error` for those that read OpenAI's shape.
+fn system_one(problem: &Problem) -> Value {
+    let message = problem.message();
+    let detail = match problem.kind.system_one_name() {
+        Some(name) => json!({"error_type": name, "message": message}),
+        None => problem
+            .faults
+            .iter()
+            .map(|fault| json!({"loc": loc(&fault.place), "msg": fault.message, "type": fault.code}))
+            .collect(),
+    };
+    let param = problem
+        .faults
+        .first()
+        .filter(|fault| !fault.place.is_body())
+        .map(|fault| fault.place.to_string());
+    let name = problem.kind.name();
+    json!({
+        "detail": detail,
+        "error": {"type": name, "message": message, "param": param, "code": name},
+    })
+}
+
+fn loc(place: &Place) -> Value {
+    let steps = place.steps().iter().map(|step| match step {
+        Step::Key(key) => json!(key),
+        Step::Index(index) => json!(index),
+    });
+    std::iter::once(json!("body")).chain(steps).collect()
+}

@@ -1,0 +1,121 @@
+//! The connection loop: header timeouts, a bound on connections, and draining.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+
+use super::app::App;
+use super::router::router;
+
+/// Largest request head.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// Serves until `stop` resolves, then drains: what was accepted is finished, new requests get 503, and it returns when
+/// all is answered or the drain time is over. Returns whether everything was answered.
+pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) -> bool {
+    let routes = TowerToHyperService::new(router(Arc::clone(&app)));
+    let places = Arc::new(Semaphore::new(app.limits.connections));
+    let (drain, draining) = watch::channel(false);
+    // A connection that was open before the stop holds a clone of this; `all_done` ends when the last is dropped.
+    let (open, mut all_done) = mpsc::channel::<()>(1);
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let (stream, place) = tokio::select! {
+            accepted = accept(&listener, &places) => accepted,
+            () = &mut stop => {
+                app.stop();
+                // Nobody receives if there is no connection.
+                let _ = drain.send(true);
+                break;
+            }
+        };
+        tokio::spawn(connection(
+            stream,
+            routes.clone(),
+            &app,
+            Some(draining.clone()),
+            (place, Some(open.clone())),
+        ));
+    }
+    drop(open);
+    // New connections are still taken, so that their callers read 503 and Retry-After and not a refused connection.
+    let drained = tokio::time::timeout(app.limits.drain_time, async {
+        loop {
+            tokio::select! {
+                _ = all_done.recv() => break,
+                (stream, place) = accept(&listener, &places) => {
+                    tokio::spawn(connection(stream, routes.clone(), &app, None, (place, None)));
+                }
+            }
+        }
+    })
+    .await;
+    app.scheduler.close();
+    drained.is_ok()
+}
+
+async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
+    loop {
+        // The semaphore is never closed.
+        let Ok(place) = Arc::clone(places).acquire_owned().await else {
+            std::future::pending().await
+        };
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, place),
+            Err(error) => {
+                // Out of file descriptors, or a connection that was reset before it was taken.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection; `held` is released when it ends. `draining` makes it end after the running request; one that
+/// was opened while draining has none, because it would be closed before it could read its 503.
+fn connection(
+    stream: TcpStream,
+    routes: TowerToHyperService<axum::Router>,
+    app: &App,
+    draining: Option<watch::Receiver<bool>>,
+    held: (OwnedSemaphorePermit, Option<mpsc::Sender<()>>),
+) -> impl Future<Output = ()> + use<> {
+    let header_time = app.limits.header_time;
+    async move {
+        let _held = held;
+        // Answers are small and awaited: no waiting for more to send.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY");
+        }
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(header_time)
+            .max_buf_size(MAX_HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), routes);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = told_to_drain(draining) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "connection");
+        }
+    }
+}
+
+async fn told_to_drain(draining: Option<watch::Receiver<bool>>) {
+    match draining {
+        // An error means that the server is gone, which ends the connection as well.
+        Some(mut draining) => _ = draining.wait_for(|draining| *draining).await,
+        None => std::future::pending().await,
+    }
+}

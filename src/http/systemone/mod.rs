@@ -1,0 +1,63 @@
+//! `POST /v1/systemone`: the System One protocol, as its official client speaks it.
+
+mod request;
+mod response;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+
+pub use request::SystemOneRequest;
+pub use response::SystemOneResponse;
+
+use super::app::App;
+use super::body::receive;
+use super::pipeline::{Arrival, Ready};
+use super::problem::Problem;
+use request::Asked;
+
+/// Answers named questions about a state, in the shape of System One.
+///
+/// Unknown fields at the top level are ignored. Fields of this server's own start with `x_`. Authorization is not
+/// checked.
+#[utoipa::path(
+    post,
+    path = "/v1/systemone",
+    tag = "system one",
+    request_body(content = SystemOneRequest, example = json!({
+        "model": "jev-latest",
+        "state": "My parcel has not arrived and I want my money back.",
+        "questions": {
+            "angry": {"type": "noul", "instructions": "Is the customer angry?"},
+            "intent": {"type": "choice", "criteria": {"refund": "wants money back", "status": null}},
+            "urgency": {"type": "score", "instructions": "How urgent is it?", "criteria": ["low", "medium", "high"]}
+        }
+    })),
+    responses(
+        (status = 200, description = "The answers", body = SystemOneResponse),
+        (status = "4XX", description = "The request's fault: `detail` is a list for 422, else an object; `error` says the same"),
+        (status = "5XX", description = "The server's fault, or the deadline passed"),
+    )
+)]
+pub(super) async fn systemone(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let arrival = Arrival::now(&app);
+    let body = receive(request, app.body_limits()).await?;
+    let answered = app
+        .answer(arrival, |service| {
+            let asked = Asked::read(body.into_json()?, service)?;
+            let prepared = service
+                .prepare(&asked.decision, Default::default())
+                .map_err(|error| asked.blame(&error))?;
+            Ok(Ready {
+                decision: asked.decision,
+                prepared,
+                deadline: None,
+                extra: asked.ids,
+            })
+        })
+        .await?;
+    let timings = answered.timings;
+    let response = SystemOneResponse::new(&app.service, answered);
+    Ok((timings.header(), axum::Json(response)).into_response())
+}

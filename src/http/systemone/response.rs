@@ -1,0 +1,127 @@
+//! The answer of `POST /v1/systemone`.
+
+use assize_preprocess::decision::Content;
+use indexmap::IndexMap;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::content::TextOrJson;
+use crate::http::decide::DecideEngine;
+use crate::http::pipeline::Answered;
+use crate::service::{Answer, AnswerKind, Service};
+
+/// The answers by question id. Fields of this server's own start with `x_`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SystemOneResponse {
+    /// The model's name.
+    model: String,
+    /// One per question, under its id.
+    answers: IndexMap<String, SystemOneAnswer>,
+    /// What the request cost.
+    usage: SystemOneUsage,
+    /// Hash of everything that the probabilities depend on.
+    x_artifact: String,
+    /// What ran the model.
+    x_engine: DecideEngine,
+    /// The calibration that was applied; null, since none is fitted to this artifact.
+    x_calibration: Option<String>,
+}
+
+/// An answer.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum SystemOneAnswer {
+    /// Yes or no.
+    Noul {
+        /// P(true).
+        noul: f64,
+    },
+    /// One of several options.
+    Choice {
+        /// The most probable option.
+        choice: String,
+        /// How peaked the probabilities are: 1 on one option, 0 uniform.
+        confidence: f64,
+        /// By option name, in the caller's order.
+        probabilities: IndexMap<String, f64>,
+    },
+    /// A position on ordered levels.
+    Score {
+        /// The expected level, counted from 0.
+        score: f64,
+        /// How close the probabilities lie to the most probable level.
+        confidence: f64,
+        /// The levels as described, by index.
+        legend: IndexMap<String, TextOrJson>,
+        /// By level index.
+        probabilities: IndexMap<String, f64>,
+    },
+}
+
+/// What a request cost.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SystemOneUsage {
+    /// Tokens that the forward pass computed.
+    input_tokens: usize,
+    /// Always 0: nothing is generated.
+    output_tokens: usize,
+}
+
+impl SystemOneResponse {
+    /// The response for answers whose `extra` are the questions' ids.
+    pub(super) fn new(service: &Service, answered: Answered<Vec<String>>) -> Self {
+        Self {
+            model: service.name().to_owned(),
+            answers: answered
+                .extra
+                .into_iter()
+                .zip(answered.answers)
+                .map(|(id, answer)| (id, SystemOneAnswer::from(answer)))
+                .collect(),
+            usage: SystemOneUsage {
+                input_tokens: answered.input_tokens,
+                output_tokens: 0,
+            },
+            x_artifact: service.artifact_id().to_string(),
+            x_engine: service.engine().into(),
+            x_calibration: None,
+        }
+    }
+}
+
+impl From<Answer> for SystemOneAnswer {
+    fn from(answer: Answer) -> Self {
+        let Answer {
+            kind,
+            confidence,
+            options,
+            ..
+        } = answer;
+        let probabilities = options.iter().map(|option| option.probability.get());
+        match kind {
+            AnswerKind::Predicate { probability } => Self::Noul {
+                noul: probability.get(),
+            },
+            AnswerKind::Choice { choice, names } => Self::Choice {
+                choice: names.get(choice).cloned().unwrap_or_default(),
+                confidence,
+                probabilities: names.into_iter().zip(probabilities).collect(),
+            },
+            AnswerKind::Score { score, levels, .. } => Self::Score {
+                score,
+                confidence,
+                probabilities: probabilities
+                    .enumerate()
+                    .map(|(level, p)| (level.to_string(), p))
+                    .collect(),
+                legend: levels
+                    .into_iter()
+                    .enumerate()
+                    .map(|(level, description): (usize, Content)| {
+                        (level.to_string(), TextOrJson(description))
+                    })
+                    .collect(),
+            },
+        }
+    }
+}

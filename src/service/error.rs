@@ -1,0 +1,43 @@
+//! What can go wrong in the service.
+
+use assize_calibration::CalibrationError;
+use assize_heads::HeadError;
+use assize_models::ModelError;
+use assize_preprocess::PromptError;
+
+/// Everything that can go wrong between a model's name and an answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// The model could not be found, read or loaded, or its engine failed.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The tokenizer, the prompt form or the decision is at fault.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The readout is at fault.
+    #[error(transparent)]
+    Head(#[from] HeadError),
+    /// Scores that are no basis for probabilities.
+    #[error(transparent)]
+    Calibration(#[from] CalibrationError),
+    /// The model's card names a readout that does not exist.
+    #[error("model card, field `readout`: {0}")]
+    CardReadout(serde_json::Error),
+    /// The readout needs labels, and the prompt form has none.
+    #[error("model card: the label readout needs a prompt form with labels, and form {form:?} has none")]
+    FormWithoutLabels {
+        /// The form's name.
+        form: String,
+    },
+    /// The engine answered something other than what was asked.
+    #[error("{asked} {what} were asked and {scored} scored")]
+    Mismatch {
+        /// Questions or options.
+        what: &'static str,
+        /// How many were asked.
+        asked: usize,
+        /// How many scores came back.
+        scored: usize,
+    },
+}

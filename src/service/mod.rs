@@ -1,0 +1,224 @@
+//! The service: one loaded model that turns decisions into answers, knowing nothing of HTTP or queues.
+
+mod answer;
+mod error;
+mod open;
+
+use std::time::{Duration, Instant};
+
+use assize_heads::{HeadError, PackedDecision, QuestionScores, Readout};
+use assize_models::{ArtifactDescription, ArtifactId, Backbone, EngineInfo, ModelCard, PackedBatch};
+use assize_preprocess::PromptTokenizer;
+use assize_preprocess::decision::Decision;
+use assize_preprocess::prompt::{EncodeOptions, EncodedDecision, PromptForm, Truncate};
+
+pub use answer::{Answer, AnswerKind, OptionProbability};
+pub use error::ServiceError;
+pub use open::ServiceOptions;
+
+use crate::scheduler::BatchRunner;
+
+/// How a caller wants a decision to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecisionSettings {
+    /// Option orders that are averaged over; 1 is the caller's order alone.
+    pub order_averages: usize,
+    /// What part of a state that is too long is dropped.
+    pub truncate: Truncate,
+}
+
+impl Default for DecisionSettings {
+    fn default() -> Self {
+        Self {
+            order_averages: 1,
+            truncate: Truncate::Error,
+        }
+    }
+}
+
+/// A decision as token ids, ready for the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    encoded: EncodedDecision,
+    tokens: usize,
+    tokenise: Duration,
+}
+
+impl Prepared {
+    /// Rows that the forward pass will compute.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// Tokens of the state that the truncation policy dropped.
+    pub fn truncated_tokens(&self) -> usize {
+        self.encoded.truncated_tokens
+    }
+
+    /// Time that tokenisation took.
+    pub fn tokenise_time(&self) -> Duration {
+        self.tokenise
+    }
+}
+
+/// What a forward pass gave for one decision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scored {
+    /// Scores of every question, in the caller's order.
+    pub questions: Vec<QuestionScores>,
+    /// Time of packing and of the forward pass of the whole batch.
+    pub forward: Duration,
+    /// Time of this decision's readout.
+    pub readout: Duration,
+}
+
+/// One loaded model: tokenizer, prompt form, backbone, readout, and the artifact that they make.
+pub struct Service {
+    card: ModelCard,
+    tokenizer: PromptTokenizer,
+    form: PromptForm,
+    readout: Readout,
+    backbone: Box<dyn Backbone>,
+    artifact: ArtifactDescription,
+    id: ArtifactId,
+}
+
+impl Service {
+    /// The model's card.
+    pub fn card(&self) -> &ModelCard {
+        &self.card
+    }
+
+    /// The model's name, as in requests and answers.
+    pub fn name(&self) -> &str {
+        &self.card.name
+    }
+
+    /// Everything that the probabilities depend on.
+    pub fn artifact(&self) -> &ArtifactDescription {
+        &self.artifact
+    }
+
+    /// The hash of [`Self::artifact`].
+    pub fn artifact_id(&self) -> &ArtifactId {
+        &self.id
+    }
+
+    /// What runs the model.
+    pub fn engine(&self) -> &EngineInfo {
+        self.backbone.engine()
+    }
+
+    /// The loaded model.
+    pub fn backbone(&self) -> &dyn Backbone {
+        self.backbone.as_ref()
+    }
+
+    /// The readout.
+    pub fn readout(&self) -> &Readout {
+        &self.readout
+    }
+
+    /// The prompt form.
+    pub fn form(&self) -> &PromptForm {
+        &self.form
+    }
+
+    /// Longest path of tokens.
+    pub fn context(&self) -> usize {
+        self.backbone.description().context
+    }
+
+    /// Writes a decision as token ids. Pure computation on the calling thread.
+    ///
+    /// # Errors
+    /// The decision cannot be asked as it stands, or does not fit the context.
+    pub fn prepare(&self, decision: &Decision, settings: DecisionSettings) -> Result<Prepared, ServiceError> {
+        let started = Instant::now();
+        let encoded = self.form.encode(
+            &self.tokenizer,
+            decision,
+            &EncodeOptions {
+                context: self.context(),
+                truncate: settings.truncate,
+                order_averages: settings.order_averages,
+                prior: self.readout.needs_prior(),
+            },
+        )?;
+        // Found here and not on the engine thread, because the caller can mend it.
+        if self.readout == Readout::Label
+            && let Some(question) = encoded
+                .questions
+                .iter()
+                .position(|question| question.orders.iter().any(|order| order.labels.is_none()))
+        {
+            let options = encoded
+                .questions
+                .get(question)
+                .map_or(0, |question| question.options);
+            return Err(HeadError::NoLabels { question, options }.into());
+        }
+        let tokens = PackedDecision::token_count(&encoded, &self.readout);
+        Ok(Prepared {
+            encoded,
+            tokens,
+            tokenise: started.elapsed(),
+        })
+    }
+
+    /// Runs several decisions in one forward pass; one [`Scored`] each, in order.
+    ///
+    /// # Errors
+    /// A decision cannot be packed or read, or the engine fails.
+    pub fn score(&self, decisions: &[&Prepared]) -> Result<Vec<Scored>, ServiceError> {
+        let started = Instant::now();
+        let mut batch = PackedBatch::new();
+        let packed = decisions
+            .iter()
+            .map(|prepared| PackedDecision::pack(&prepared.encoded, &self.readout, &mut batch))
+            .collect::<Result<Vec<_>, _>>()?;
+        let hidden = self.backbone.forward(&batch)?;
+        let forward = started.elapsed();
+        packed
+            .iter()
+            .map(|decision| {
+                let started = Instant::now();
+                let questions = decision.scores(self.backbone.as_ref(), &hidden)?;
+                Ok(Scored {
+                    questions,
+                    forward,
+                    readout: started.elapsed(),
+                })
+            })
+            .collect()
+    }
+
+    /// Turns scores into answers.
+    ///
+    /// # Errors
+    /// The scores are not those of this decision, or not finite.
+    pub fn answers(&self, decision: &Decision, scored: &Scored) -> Result<Vec<Answer>, ServiceError> {
+        if decision.questions.len() != scored.questions.len() {
+            return Err(ServiceError::Mismatch {
+                what: "questions",
+                asked: decision.questions.len(),
+                scored: scored.questions.len(),
+            });
+        }
+        decision
+            .questions
+            .iter()
+            .zip(&scored.questions)
+            .map(|(question, scores)| Answer::new(question, scores))
+            .collect()
+    }
+}
+
+impl BatchRunner for Service {
+    type Job = Prepared;
+    type Output = Scored;
+
+    fn run(&self, jobs: &[&Prepared]) -> Result<Vec<Scored>, String> {
+        self.score(jobs).map_err(|error| error.to_string())
+    }
+}

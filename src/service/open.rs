@@ -1,0 +1,116 @@
+//! Loading a model and naming the artifact that it makes.
+
+use std::path::PathBuf;
+
+use assize_heads::Readout;
+use assize_models::engines::{self, EngineOptions};
+use assize_models::store::Store;
+use assize_models::{ArtifactDescription, Backbone, Checkpoint, DEFAULT_MODEL, Precision};
+use assize_preprocess::PromptTokenizer;
+use sha2::{Digest, Sha256};
+
+use super::{Service, ServiceError};
+
+/// Which model is loaded, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceOptions {
+    /// Name of a model, or path of a checkpoint.
+    pub model: String,
+    /// Folder of the model cache; `None` takes the user's.
+    pub cache_dir: Option<PathBuf>,
+    /// Arithmetic; `None` takes the fastest of this host that keeps the answers.
+    pub precision: Option<Precision>,
+    /// Threads of a forward pass; `None` takes all processors.
+    pub threads: Option<usize>,
+}
+
+impl Default for ServiceOptions {
+    fn default() -> Self {
+        Self {
+            model: DEFAULT_MODEL.into(),
+            cache_dir: None,
+            precision: None,
+            threads: None,
+        }
+    }
+}
+
+impl Service {
+    /// Finds the model (the default one is fetched where it is missing), loads it on an engine and names the artifact.
+    ///
+    /// # Errors
+    /// The model is unknown, damaged or does not fit the memory, the engine's library is missing, or the model's card
+    /// is not valid.
+    pub fn open(options: &ServiceOptions) -> Result<Self, ServiceError> {
+        let store = Store::open(options.cache_dir.as_deref())?;
+        let checkpoint = store.resolve(&options.model)?;
+        let engine = EngineOptions {
+            precision: options.precision,
+            threads: options.threads,
+            ..EngineOptions::in_store(&store, &checkpoint)
+        };
+        Self::load(&checkpoint, &engine)
+    }
+
+    /// Loads an opened checkpoint on the engine that suits it and this host.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn load(checkpoint: &Checkpoint, options: &EngineOptions) -> Result<Self, ServiceError> {
+        // The card is read first: its mistakes are found before the weights are loaded.
+        let readout = readout_of(checkpoint)?;
+        Self::assemble(checkpoint, readout, engines::load(checkpoint, options)?)
+    }
+
+    /// Puts a checkpoint's tokenizer and card in front of a backbone that is loaded already.
+    ///
+    /// # Errors
+    /// The card or the tokenizer is not valid.
+    pub fn with_backbone(checkpoint: &Checkpoint, backbone: Box<dyn Backbone>) -> Result<Self, ServiceError> {
+        Self::assemble(checkpoint, readout_of(checkpoint)?, backbone)
+    }
+
+    fn assemble(
+        checkpoint: &Checkpoint,
+        readout: Readout,
+        backbone: Box<dyn Backbone>,
+    ) -> Result<Self, ServiceError> {
+        let card = checkpoint.card().clone();
+        let form = card.prompt_form.clone();
+        let tokenizer = PromptTokenizer::from_json(checkpoint.tokenizer_json())?;
+        let artifact = ArtifactDescription {
+            weights: checkpoint.weights_hash().to_owned(),
+            tokenizer: checkpoint.tokenizer_hash(),
+            prompt_form: form.fingerprint(),
+            // The readout as parsed, so that spelling a default out makes no new artifact.
+            readout: fingerprint(&serde_json::to_string(&readout).map_err(ServiceError::CardReadout)?),
+            precision: backbone.engine().precision.to_string(),
+            engine: engines::numerics().to_owned(),
+        };
+        let id = artifact.id();
+        Ok(Self {
+            card,
+            tokenizer,
+            form,
+            readout,
+            backbone,
+            artifact,
+            id,
+        })
+    }
+}
+
+fn readout_of(checkpoint: &Checkpoint) -> Result<Readout, ServiceError> {
+    let card = checkpoint.card();
+    let readout: Readout = serde_json::from_value(card.readout.clone()).map_err(ServiceError::CardReadout)?;
+    if readout == Readout::Label && !card.prompt_form.has_labels() {
+        return Err(ServiceError::FormWithoutLabels {
+            form: card.prompt_form.name().to_owned(),
+        });
+    }
+    Ok(readout)
+}
+
+fn fingerprint(text: &str) -> String {
+    hex::encode(Sha256::digest(text.as_bytes()))
+}

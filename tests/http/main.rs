@@ -1,0 +1,19 @@
+//! The server end to end: real sockets, the real service on a tiny checkpoint with random weights.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod answers;
+mod bodies;
+mod client;
+mod drain;
+mod errors;
+mod limits;
+mod openapi;
+mod option_counts;
+mod rig;
+mod shared_batch;
+mod slow_clients;
+mod system_one;

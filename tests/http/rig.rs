@@ -1,0 +1,232 @@
+//! A running server, and a backbone whose every forward pass the test can hold.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use assize::http::{App, ServerLimits, serve};
+use assize::service::Service;
+use assize_models::engines::{self, EngineOptions};
+use assize_models::{
+    Backbone, Checkpoint, DecoderDescription, EngineInfo, HiddenStates, ModelError, PackedBatch, Precision,
+    TokenId,
+};
+use tokio::sync::oneshot;
+
+pub fn model_path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny_llama")
+}
+
+fn checkpoint() -> Checkpoint {
+    Checkpoint::open(&model_path()).unwrap()
+}
+
+fn load_backbone() -> Box<dyn Backbone> {
+    static SCRATCH: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let scratch = SCRATCH.get_or_init(|| tempfile::tempdir().unwrap());
+    let options = EngineOptions {
+        precision: Some(Precision::Float32),
+        threads: Some(1),
+        lowered_dir: scratch.path().to_path_buf(),
+        library_dir: None,
+    };
+    engines::load(&checkpoint(), &options).unwrap()
+}
+
+/// The service on the tiny checkpoint, in float32; loaded once.
+pub fn service() -> Arc<Service> {
+    static SERVICE: OnceLock<Arc<Service>> = OnceLock::new();
+    Arc::clone(
+        SERVICE.get_or_init(|| Arc::new(Service::with_backbone(&checkpoint(), load_backbone()).unwrap())),
+    )
+}
+
+/// What the next forward pass does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    Run,
+    Fail,
+    Panic,
+}
+
+/// Holds every forward pass until the test says what it does.
+struct Gated {
+    inner: Box<dyn Backbone>,
+    started: Sender<PackedBatch>,
+    go: Mutex<Receiver<Pass>>,
+}
+
+impl Backbone for Gated {
+    fn description(&self) -> &DecoderDescription {
+        self.inner.description()
+    }
+
+    fn engine(&self) -> &EngineInfo {
+        self.inner.engine()
+    }
+
+    fn weight_bytes(&self) -> u64 {
+        self.inner.weight_bytes()
+    }
+
+    fn forward(&self, batch: &PackedBatch) -> Result<HiddenStates, ModelError> {
+        let over = |_| ModelError::InvalidBatch("the test is over".into());
+        self.started
+            .send(batch.clone())
+            .map_err(|_| ModelError::InvalidBatch("the test is over".into()))?;
+        let pass = self
+            .go
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .recv()
+            .map_err(over)?;
+        match pass {
+            Pass::Run => self.inner.forward(batch),
+            Pass::Fail => Err(ModelError::InvalidBatch("as the test wants".into())),
+            Pass::Panic => panic!("as the test wants"),
+        }
+    }
+
+    fn logits_of(&self, hidden: &[f32], tokens: &[TokenId]) -> Result<Vec<f32>, ModelError> {
+        self.inner.logits_of(hidden, tokens)
+    }
+
+    fn logits(&self, hidden: &HiddenStates) -> Result<Vec<f32>, ModelError> {
+        self.inner.logits(hidden)
+    }
+
+    fn log_normalizers(&self, hidden: &HiddenStates) -> Result<Vec<f32>, ModelError> {
+        self.inner.log_normalizers(hidden)
+    }
+}
+
+/// The test's hand on the gate.
+pub struct Gate {
+    started: Receiver<PackedBatch>,
+    go: Sender<Pass>,
+}
+
+impl Gate {
+    /// Waits until a forward pass is about to run; gives the number of requests in it.
+    pub fn next(&self) -> usize {
+        let batch = self
+            .started
+            .recv_timeout(Duration::from_secs(60))
+            .expect("a forward pass");
+        // Each request is a tree of its own, with a second root for the prior.
+        batch
+            .segments()
+            .iter()
+            .filter(|segment| segment.parent.is_none())
+            .count()
+            .div_ceil(2)
+    }
+
+    /// Whether a forward pass starts within `time`.
+    pub fn starts_within(&self, time: Duration) -> bool {
+        self.started.recv_timeout(time).is_ok()
+    }
+
+    pub fn let_go(&self, pass: Pass) {
+        self.go.send(pass).unwrap();
+    }
+
+    /// Lets every pass run from now on.
+    pub fn open(&self) {
+        for _ in 0..10_000 {
+            self.go.send(Pass::Run).unwrap();
+        }
+    }
+}
+
+/// A running server.
+pub struct Rig {
+    pub address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    done: Option<std::thread::JoinHandle<bool>>,
+}
+
+impl Rig {
+    pub fn start() -> Self {
+        Self::with(ServerLimits::default())
+    }
+
+    pub fn with(limits: ServerLimits) -> Self {
+        Self::serving(service(), limits)
+    }
+
+    /// A server whose forward passes are held.
+    pub fn gated(limits: ServerLimits) -> (Self, Gate) {
+        let (started_tx, started) = channel();
+        let (go, go_rx) = channel();
+        let gated = Gated {
+            inner: load_backbone(),
+            started: started_tx,
+            go: Mutex::new(go_rx),
+        };
+        let service = Service::with_backbone(&checkpoint(), Box::new(gated)).unwrap();
+        (Self::serving(Arc::new(service), limits), Gate { started, go })
+    }
+
+    fn serving(service: Arc<Service>, limits: ServerLimits) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let (ready_tx, ready) = channel();
+        let done = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap();
+            let drained = runtime.block_on(async {
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                ready_tx.send(listener.local_addr().unwrap()).unwrap();
+                let app = App::start(service, limits).unwrap();
+                serve(app, listener, async {
+                    // A dropped sender stops the server as well.
+                    let _ = stopped.await;
+                })
+                .await
+            });
+            runtime.shutdown_background();
+            drained
+        });
+        let address = ready.recv_timeout(Duration::from_secs(60)).unwrap();
+        Self {
+            address,
+            stop: Some(stop),
+            done: Some(done),
+        }
+    }
+
+    /// Tells the server to stop, without waiting.
+    pub fn tell_to_stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits for the end; whether everything accepted was answered.
+    pub fn wait(&mut self) -> bool {
+        self.done.take().unwrap().join().unwrap()
+    }
+
+    /// The value of a metric without labels, or with exactly these.
+    pub fn metric(&self, name: &str) -> f64 {
+        let reply = super::client::get(self.address, "/metrics");
+        let text = String::from_utf8(reply.body).unwrap();
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+            .unwrap_or_else(|| panic!("no {name} in {text}"))
+    }
+
+    /// Waits until a metric has a value.
+    pub fn wait_for(&self, name: &str, value: f64) {
+        for _ in 0..2_000 {
+            if self.metric(name) == value {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("{name} is {} and not {value}", self.metric(name));
+    }
+}
