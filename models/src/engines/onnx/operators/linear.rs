@@ -8,7 +8,7 @@ use super::pool::Pool;
 use super::{Scratch, Shared, failed, input, node_index};
 use crate::Activation;
 use crate::kernels::matrix::{Form, LeftRows, PackedMatrix, multiply};
-use crate::kernels::rows::{gate, quantise, rms_norm};
+use crate::kernels::rows::{gate, quantise, quantise_rest, rms_norm};
 use crate::kernels::{Isa, PANEL, Parallel, SharedMut};
 
 /// Rows that one work item normalises and quantises.
@@ -35,6 +35,8 @@ pub(in super::super) struct LinearNode {
     pub(in super::super) epilogue: Epilogue,
     /// Outputs of the node.
     pub(in super::super) columns: usize,
+    /// Whether quantised inputs keep 15 bits instead of 8, at twice the time.
+    pub(in super::super) fine: bool,
 }
 
 pub(in super::super) struct LinearOperator {
@@ -182,9 +184,17 @@ fn left_rows<'a>(
             let groups = depth.div_ceil(group);
             scratch.quantised.resize(rows * groups * group, 0);
             scratch.scales.resize(rows * groups, 0.0);
+            if node.fine {
+                scratch.rest.resize(rows * groups * group, 0);
+                scratch.rest_scales.resize(rows * groups, 0.0);
+            }
             let (quantised, scales) = (
                 SharedMut::new(&mut scratch.quantised),
                 SharedMut::new(&mut scratch.scales),
+            );
+            let (rest, rest_scales) = (
+                SharedMut::new(&mut scratch.rest),
+                SharedMut::new(&mut scratch.rest_scales),
             );
             pool.for_each(items, &|item| {
                 let mut normed = vec![0f32; depth];
@@ -202,12 +212,19 @@ fn left_rows<'a>(
                     // SAFETY: as above.
                     let scales = unsafe { scales.slice_mut(row * groups, groups) };
                     quantise(isa, source, group, codes, scales);
+                    if node.fine {
+                        // SAFETY: as above.
+                        let rest = unsafe { rest.slice_mut(row * groups * group, groups * group) };
+                        // SAFETY: as above.
+                        let rest_scales = unsafe { rest_scales.slice_mut(row * groups, groups) };
+                        quantise_rest(isa, source, group, codes, scales, rest, rest_scales);
+                    }
                 }
             });
             LeftRows::Int8 {
                 quantised: &scratch.quantised,
                 scales: &scratch.scales,
-                rest: None,
+                rest: node.fine.then_some((&scratch.rest[..], &scratch.rest_scales[..])),
             }
         }
     }

@@ -45,6 +45,8 @@ pub(super) struct Scratch {
     rows: Vec<f32>,
     quantised: Vec<u8>,
     scales: Vec<f32>,
+    rest: Vec<u8>,
+    rest_scales: Vec<f32>,
     attention: Vec<f32>,
 }
 
