@@ -67,6 +67,12 @@ mod tests {
     }
 
     #[test]
+    fn the_envelope_is_no_header_even_without_a_colon() {
+        let text = mail_text(b"From nobody\nSubject: x\n\nbody\n", MailText::SubjectBody);
+        assert_eq!(text, "Subject: x\n\nbody\n");
+    }
+
+    #[test]
     fn raw_keeps_every_header_and_replaces_invalid_bytes() {
         let text = mail_text(b"From: a\n\ncaf\xe9", MailText::Raw);
         assert_eq!(text, "From: a\n\ncaf\u{fffd}");
