@@ -293,6 +293,29 @@ fn broken_numbers_are_errors() {
 }
 
 #[test]
+fn one_broken_order_is_not_averaged_away() {
+    let mut backbone = HashBackbone::new();
+    backbone.impossible = Some(3);
+    let mut encoded = example();
+    encoded.questions[0].orders[0].labels = Some(vec![1, 2]);
+    let mut second = encoded.questions[0].orders[0].clone();
+    second.labels = Some(vec![4, 3]);
+    encoded.questions[0].orders.push(second);
+    let error = run(&backbone, &encoded, &Readout::Label).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            HeadError::NotFinite {
+                question: 0,
+                option: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
 fn hidden_states_of_another_batch_are_refused() {
     let backbone = HashBackbone::new();
     let mut batch = PackedBatch::new();

@@ -95,14 +95,24 @@ fn added_tokens_without_the_special_flag() {
                "normalized": false, "special": false})
     };
     let mut file: Value = serde_json::from_slice(&tiny("tiny_qwen3")).unwrap();
+    // A merge across the token's first character tells plain text from text that is cut there.
+    file["model"]["vocab"]["<t"] = json!(512);
+    file["model"]["merges"]
+        .as_array_mut()
+        .unwrap()
+        .insert(0, json!(["<", "t"]));
+    let without = Tokenizer::from_bytes(serde_json::to_vec(&file).unwrap()).unwrap();
     let tokens = file["added_tokens"].as_array_mut().unwrap();
-    tokens.extend([added(512, "<think>"), added(513, "<table>"), added(514, "    ")]);
+    tokens.extend([added(513, "<think>"), added(514, "<table>"), added(515, "    ")]);
     let (tokenizer, plain) = read(&serde_json::to_vec(&file).unwrap());
-    assert_eq!(reference(&plain, "<think>"), [512]);
+    assert_eq!(reference(&plain, "<think>"), [513]);
     let ids = tokenizer.encode_text("<think>").unwrap();
-    assert!(ids.len() > 1 && !ids.contains(&512));
+    // As if the token did not exist: the merges across its characters are those of plain text.
+    assert_eq!(ids, reference(&without, "<think>"));
+    assert_eq!(ids[0], 512);
+    assert!(ids.len() > 1 && !ids.contains(&513));
     // A form can still use it, and ordinary added tokens stay what the reference makes of them.
-    assert_eq!(tokenizer.special("<think>"), Some(512));
+    assert_eq!(tokenizer.special("<think>"), Some(513));
     for text in ["<table>", "a    b", "x<table>    </table>"] {
         assert_eq!(tokenizer.encode_text(text).unwrap(), reference(&plain, text));
     }

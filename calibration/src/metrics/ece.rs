@@ -32,7 +32,7 @@ fn bin_of(p: f64, bins: usize) -> usize {
     let mut bin = ((p * bins as f64).ceil() as usize)
         .saturating_sub(1)
         .min(bins - 1);
-    // The product rounds (0.7 * 10 is above 7); the edges decide.
+    // The product rounds (7/25 * 25 is above 7); the edges decide.
     while bin > 0 && p <= edge(bin) {
         bin -= 1;
     }
@@ -44,7 +44,7 @@ fn bin_of(p: f64, bins: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{close, rows};
+    use super::super::example::{close, probabilities, rows};
     use super::*;
 
     #[test]
@@ -64,6 +64,9 @@ mod tests {
         assert_eq!(bin_of(1.0, 15), 14);
         assert_eq!(bin_of(0.2, 15), 2);
         assert_eq!(bin_of(0.5, 1), 0);
+        // Where the product of probability and bins rounds to the wrong side of an edge.
+        assert_eq!(bin_of(7.0 / 25.0, 25), 6);
+        assert_eq!(bin_of((1.0_f64 / 3.0).next_up(), 3), 1);
     }
 
     #[test]
@@ -74,6 +77,10 @@ mod tests {
         let (rows, labels) = rows();
         close(ece(&rows, &labels, 10).unwrap(), 0.3833333333333333);
         close(ece(&rows, &labels, 15).unwrap(), 0.3833333333333333);
+        // By hand: one bin of ten holds both rows, |0.38 - 0.68| / 2; of fifteen they have one each.
+        let pair = [probabilities(&[0.62, 0.38]), probabilities(&[0.68, 0.32])];
+        close(ece(&pair, &[0, 1], 10).unwrap(), 0.15);
+        close(ece(&pair, &[0, 1], 15).unwrap(), 0.53);
         assert_eq!(ece(&rows, &labels, 0), Err(CalibrationError::NoBins));
     }
 }

@@ -14,6 +14,8 @@ pub struct HashBackbone {
     engine: EngineInfo,
     /// Value that replaces every hidden number, where a test wants broken ones.
     pub broken: Option<f32>,
+    /// A token whose logit is minus infinity.
+    pub impossible: Option<TokenId>,
 }
 
 impl HashBackbone {
@@ -40,6 +42,7 @@ impl HashBackbone {
                 threads: 1,
             },
             broken: None,
+            impossible: None,
         }
     }
 
@@ -117,7 +120,11 @@ impl Backbone for HashBackbone {
     }
 
     fn logits_of(&self, hidden: &[f32], tokens: &[TokenId]) -> Result<Vec<f32>, ModelError> {
-        Ok(tokens.iter().map(|token| logit(hidden, *token)).collect())
+        let of_token = |token: &TokenId| match self.impossible {
+            Some(impossible) if impossible == *token => f32::NEG_INFINITY,
+            _ => logit(hidden, *token),
+        };
+        Ok(tokens.iter().map(of_token).collect())
     }
 
     fn logits(&self, hidden: &HiddenStates) -> Result<Vec<f32>, ModelError> {
