@@ -33,7 +33,7 @@ impl Server {
             .expect("a free port")
             .port();
         let process = Command::new(env!("CARGO_BIN_EXE_assize"))
-            .args(["serve", "--port", &port.to_string()])
+            .args(["serve", "--deadline", "300", "--port", &port.to_string()])
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()
