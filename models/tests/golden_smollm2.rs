@@ -120,7 +120,8 @@ fn int8_keeps_the_distribution_over_labels() {
     let backbone = load(&checkpoint, Precision::Int8);
     let wanted = golden.rows("label_logits");
     let top_ids = golden.integers("top_ids");
-    let (mut divergence, mut worst, mut same_top) = (0.0, 0.0f64, 0);
+    let (mut divergence, mut worst, mut same_top, mut moved) = (0.0, 0.0f64, 0, 0.0);
+    let normalizers = golden.rows("log_normalizer").concat();
     for (index, (name, ids)) in prompts.iter().enumerate() {
         let found = alone(backbone.as_ref(), ids);
         let logits = backbone.logits_of(&found, &label_ids).expect("label logits");
@@ -128,15 +129,29 @@ fn int8_keeps_the_distribution_over_labels() {
         assert!(kl.is_finite(), "{name}");
         divergence += kl / prompts.len() as f64;
         worst = worst.max(kl);
-        let all = backbone
-            .logits(&HiddenStates::new(found.len(), found).expect("a row"))
-            .expect("all logits");
+        let states = HiddenStates::new(found.len(), found).expect("a row");
+        // A text readout adds up log-likelihoods of tokens that may be unlikely, which no divergence weighs.
+        let normalizer = backbone.log_normalizers(&states).expect("a log normalizer")[0];
+        let likelihoods = logits.iter().map(|logit| f64::from(logit - normalizer));
+        let expected = wanted[index]
+            .iter()
+            .map(|logit| f64::from(logit - normalizers[index]));
+        let difference: f64 = likelihoods
+            .zip(expected)
+            .map(|(found, wanted)| (found - wanted).abs())
+            .sum();
+        moved += difference / (label_ids.len() * prompts.len()) as f64;
+        let all = backbone.logits(&states).expect("all logits");
         let winner = (0..all.len())
             .max_by(|a, b| all[*a].total_cmp(&all[*b]))
             .expect("a vocabulary");
         same_top += usize::from(winner as u32 == top_ids[index * 5]);
     }
-    println!("int8: mean KL over labels {divergence:.5}, worst {worst:.5}, same top token {same_top} of 40");
+    println!(
+        "int8: mean KL over labels {divergence:.5}, worst {worst:.5}; same top token {same_top} of 40; \
+         log-likelihoods of labels move by {moved:.3} nats on average"
+    );
+    assert!(moved < 0.2, "log-likelihoods move by {moved} nats on average");
     assert!(divergence < 0.02, "mean KL {divergence}");
     assert!(same_top >= 36, "same top token {same_top} of 40");
 }
