@@ -9,10 +9,18 @@ use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use assize_models::engines;
+use assize_models::store::Store;
 use serde_json::Value;
 
 fn model() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny_llama")
+}
+
+/// The inference library that this machine has.
+fn library() -> PathBuf {
+    let folder = Store::open(None).unwrap().library_dir();
+    engines::host(Some(&folder)).unwrap().library
 }
 
 struct Cli {
@@ -32,7 +40,8 @@ impl Cli {
             .args(arguments)
             .env("ASSIZE_CACHE", self.cache.path())
             .env("ASSIZE_MODEL", model());
-        command.stdin(Stdio::null());
+        // A cache of its own has no inference library.
+        command.env("ORT_DYLIB_PATH", library()).stdin(Stdio::null());
         command
     }
 

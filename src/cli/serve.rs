@@ -1,6 +1,6 @@
 //! `assize serve`: the HTTP server.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,9 +32,9 @@ const ENGINE_END: Duration = Duration::from_secs(2);
 pub struct ServeArguments {
     #[command(flatten)]
     model: ServedModelArguments,
-    /// Address to listen on
-    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
-    host: IpAddr,
+    /// Address or host name to listen on
+    #[arg(long, default_value = "127.0.0.1")]
+    host: String,
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 8080)]
     port: u16,
@@ -147,9 +147,9 @@ impl ServeArguments {
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     logging::start(arguments.log_format, "info")?;
     // Before the model is loaded, so that a taken port is found at once.
-    let asked = SocketAddr::from((arguments.host, arguments.port));
-    let listener = TcpListener::bind(asked)
-        .with_context(|| format!("listening on {asked}: choose another --host or --port"))?;
+    let (host, port) = (arguments.host.as_str(), arguments.port);
+    let listener = TcpListener::bind((host, port))
+        .with_context(|| format!("listening on {host}:{port}: choose another --host or --port"))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let service = Arc::new(arguments.model.open()?);

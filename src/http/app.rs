@@ -41,8 +41,9 @@ impl Default for ServerLimits {
         Self {
             queue_jobs: 256,
             queue_tokens: 262_144,
-            batch_tokens: 4096,
-            request_tokens: 65_536,
+            // Enough rows to keep the processor's arithmetic busy; more would only make the next request wait longer.
+            batch_tokens: 1024,
+            request_tokens: 32_768,
             deadline: Duration::from_secs(30),
             body_bytes: 4 << 20,
             body_time: Duration::from_secs(20),

@@ -30,7 +30,8 @@ pub(super) async fn observe(State(app): State<Arc<App>>, request: Request, next:
         .extensions()
         .get::<MatchedPath>()
         .map(|path| path.as_str().to_owned());
-    let span = tracing::debug_span!("request", id = id.to_str().unwrap_or_default());
+    // At the highest level, so that whatever is logged about a request carries its id.
+    let span = tracing::error_span!("request", id = id.to_str().unwrap_or_default());
     let mut response = {
         use tracing::Instrument as _;
         next.run(request).instrument(span.clone()).await

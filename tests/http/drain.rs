@@ -8,7 +8,7 @@ use assize::http::ServerLimits;
 use serde_json::json;
 
 use crate::client::{connect, decide, get, receive};
-use crate::rig::{Pass, Rig, model_path};
+use crate::rig::{Pass, Rig, library, model_path};
 
 #[test]
 fn queued_requests_are_finished_and_new_ones_refused() {
@@ -85,13 +85,13 @@ fn the_process_ends_with_0_after_sigterm_and_answers_first() {
                 "json",
                 "--precision",
                 "float32",
-                "--threads",
-                "1",
                 "--model",
             ])
             .arg(model_path())
             .arg("--cache")
             .arg(cache.path())
+            // The folder of its own has no inference library.
+            .env("ORT_DYLIB_PATH", library())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

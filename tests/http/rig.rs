@@ -9,6 +9,7 @@ use std::time::Duration;
 use assize::http::{App, ServerLimits, serve};
 use assize::service::Service;
 use assize_models::engines::{self, EngineOptions};
+use assize_models::store::Store;
 use assize_models::{
     Backbone, Checkpoint, DecoderDescription, EngineInfo, HiddenStates, ModelError, PackedBatch, Precision,
     TokenId,
@@ -17,6 +18,12 @@ use tokio::sync::oneshot;
 
 pub fn model_path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny_llama")
+}
+
+/// The inference library that this machine has.
+pub fn library() -> PathBuf {
+    let folder = Store::open(None).unwrap().library_dir();
+    engines::host(Some(&folder)).unwrap().library
 }
 
 fn checkpoint() -> Checkpoint {
@@ -28,9 +35,9 @@ fn load_backbone() -> Box<dyn Backbone> {
     let scratch = SCRATCH.get_or_init(|| tempfile::tempdir().unwrap());
     let options = EngineOptions {
         precision: Some(Precision::Float32),
-        threads: Some(1),
+        threads: None,
         lowered_dir: scratch.path().to_path_buf(),
-        library_dir: None,
+        library_dir: Some(Store::open(None).unwrap().library_dir()),
     };
     engines::load(&checkpoint(), &options).unwrap()
 }
