@@ -530,3 +530,6 @@ fn softmax_block_body<const FMA: bool>(
     let sum: f32 = lanes.iter().sum();
     (top, fused::<FMA>(total, factor, sum), factor)
 }
+
+#[cfg(test)]
+mod tests;
