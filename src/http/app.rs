@@ -41,8 +41,8 @@ impl Default for ServerLimits {
         Self {
             queue_jobs: 256,
             queue_tokens: 262_144,
-            // Enough rows to keep the processor's arithmetic busy; more would only make the next request wait longer.
-            batch_tokens: 1024,
+            // Measured with 64 clients on 2 cores: 9 % more tokens a second than 1024, at the same median latency.
+            batch_tokens: 4096,
             request_tokens: 32_768,
             deadline: Duration::from_secs(30),
             body_bytes: 4 << 20,
