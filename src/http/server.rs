@@ -2,9 +2,11 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -39,8 +41,8 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
             stream,
             routes.clone(),
             &app,
-            Some(draining.clone()),
-            (place, Some(open.clone())),
+            place,
+            Some((draining.clone(), open.clone())),
         ));
     }
     drop(open);
@@ -50,7 +52,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
             tokio::select! {
                 _ = all_done.recv() => break,
                 (stream, place) = accept(&listener, &places) => {
-                    tokio::spawn(connection(stream, routes.clone(), &app, None, (place, None)));
+                    tokio::spawn(connection(stream, routes.clone(), &app, place, None));
                 }
             }
         }
@@ -77,32 +79,48 @@ async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, 
     }
 }
 
-/// Serves one connection; `held` is released when it ends. `draining` makes it end after the running request; one that
-/// was opened while draining has none, because it would be closed before it could read its 503.
+/// Serves one connection.
+///
+/// `drain` holds up the drain until the connection ends, and makes it end after the running request. A connection that
+/// has asked nothing by then is let go instead: ending it at once would leave its first request, which may be on its
+/// way, without an answer. It gets its 503 like the connections that are opened later and have no `drain`.
 fn connection(
     stream: TcpStream,
     routes: TowerToHyperService<axum::Router>,
     app: &App,
-    draining: Option<watch::Receiver<bool>>,
-    held: (OwnedSemaphorePermit, Option<mpsc::Sender<()>>),
+    place: OwnedSemaphorePermit,
+    drain: Option<(watch::Receiver<bool>, mpsc::Sender<()>)>,
 ) -> impl Future<Output = ()> + use<> {
     let header_time = app.limits.header_time;
     async move {
-        let _held = held;
+        let _place = place;
         // Answers are small and awaited: no waiting for more to send.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY");
         }
+        let asked = Arc::new(AtomicBool::new(false));
+        let service = service_fn({
+            let asked = Arc::clone(&asked);
+            move |request| {
+                asked.store(true, Ordering::Relaxed);
+                routes.call(request)
+            }
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(header_time)
             .max_buf_size(MAX_HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), routes);
+            .serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
+        let (draining, open) = drain.unzip();
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = told_to_drain(draining) => {
-                connection.as_mut().graceful_shutdown();
+                if asked.load(Ordering::Relaxed) {
+                    connection.as_mut().graceful_shutdown();
+                } else {
+                    drop(open);
+                }
                 connection.await
             }
         };

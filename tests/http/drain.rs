@@ -7,7 +7,7 @@ use std::time::Duration;
 use assize::http::ServerLimits;
 use serde_json::json;
 
-use crate::client::{connect, decide, get, receive};
+use crate::client::{JSON, connect, decide, get, receive, send_on};
 use crate::rig::{Pass, Rig, library, model_path};
 
 #[test]
@@ -25,6 +25,9 @@ fn queued_requests_are_finished_and_new_ones_refused() {
         .collect();
     gate.next();
     rig.wait_for("assize_queue_jobs", 2.0);
+    // Open before the stop, and nothing asked yet: neither closed without a word nor waited for.
+    let (mut fresh, _silent) = (connect(rig.address), connect(rig.address));
+    assert_eq!(get(rig.address, "/ready").status, 200);
     rig.tell_to_stop();
     for _ in 0..1_000 {
         if get(rig.address, "/ready").status == 503 {
@@ -38,6 +41,14 @@ fn queued_requests_are_finished_and_new_ones_refused() {
         (503, &json!("unavailable"))
     );
     assert_eq!(refused.header("retry-after"), Some("1"));
+    send_on(
+        &mut fresh,
+        "POST",
+        "/decide",
+        &[JSON],
+        body.to_string().as_bytes(),
+    );
+    assert_eq!(receive(&mut fresh).status, 503);
     assert_eq!(get(rig.address, "/health").status, 200);
     gate.open();
     for client in clients {
@@ -58,11 +69,11 @@ fn the_drain_has_a_limit() {
         json!({"state": "s", "question": "q", "options": ["a", "b"]}),
     );
     let mut stream = connect(address);
-    crate::client::send_on(
+    send_on(
         &mut stream,
         "POST",
         "/decide",
-        &[crate::client::JSON],
+        &[JSON],
         body.to_string().as_bytes(),
     );
     gate.next();

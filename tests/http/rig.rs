@@ -32,6 +32,11 @@ fn checkpoint() -> Checkpoint {
 
 fn load_backbone() -> Box<dyn Backbone> {
     static SCRATCH: OnceLock<tempfile::TempDir> = OnceLock::new();
+    // ONNX Runtime does not register a custom operator domain from two threads at once.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _loading = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let scratch = SCRATCH.get_or_init(|| tempfile::tempdir().unwrap());
     let options = EngineOptions {
         precision: Some(Precision::Float32),
