@@ -154,3 +154,17 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     };
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
+
+/// ONNX Runtime knows operator domains by name for the whole process while a session is built.
+#[test]
+fn models_load_side_by_side() {
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..4 {
+                    tiny("tiny_llama", Precision::Float32);
+                }
+            });
+        }
+    });
+}

@@ -4,6 +4,8 @@
 //! `[reads]`. Output: `hidden` float32 `[reads, hidden]`, after the final norm. The last layer computes keys and values
 //! for all rows, and everything else for the reads only.
 
+use std::sync::{Mutex, PoisonError};
+
 use ort::operator::OperatorDomain;
 use ort::session::Session;
 use prost::Message;
@@ -288,6 +290,9 @@ fn session(runtime: &Runtime, graph: GraphProto, domain: OperatorDomain) -> Resu
         opset_import,
         graph: Some(graph),
     };
+    // ONNX Runtime registers a domain per process for a moment, and refuses a second one of its name meanwhile.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     Session::builder(&runtime.environment)
         .map_err(engine_error)?
         .with_memory_pattern(false)
