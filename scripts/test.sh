@@ -39,10 +39,12 @@ phase "README commands"
 
 phase "without default features"
 cargo clippy --locked --release --workspace --all-targets --no-default-features -- -D warnings
+cargo test --locked --release --workspace --no-default-features --no-fail-fast
 
 phase "feature peer-llama"
 command -v cmake >/dev/null && command -v clang >/dev/null && ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 ||
     debian_packages cmake clang libclang-dev g++ make
 cargo clippy --locked --release --workspace --all-targets --features peer-llama -- -D warnings
+cargo test --locked --release --package assize --features peer-llama --lib --test peer_llama
 
 phase "all passed"

@@ -30,6 +30,8 @@ pub use http::{Address, Client, HttpOptions, HttpRecord, Server, http, http_step
 pub use identity::Identity;
 pub use latency::{LatencyOptions, LatencyRecord, LatencySubject, latency};
 pub use peaks::{Arithmetic, PeakRecord, measure as measure_peaks};
+#[cfg(feature = "peer-llama")]
+pub use peer::PeerFile;
 pub use prefill::{PrefillOptions, PrefillRecord, prefill};
 pub use report::{Output, Record, write};
 pub use round_robin::{BackboneRunner, Runner, round_robin};

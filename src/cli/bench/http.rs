@@ -79,6 +79,9 @@ impl HttpArguments {
             engine.precision.to_string(),
             "--threads".to_owned(),
             engine.threads.to_string(),
+            // A burst of many clients on a slow machine must be timed, not refused.
+            "--deadline".to_owned(),
+            "600".to_owned(),
         ];
         if let Some(cache) = &self.model.cache {
             arguments.extend(["--cache".to_owned(), cache.display().to_string()]);
