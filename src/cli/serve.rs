@@ -176,10 +176,12 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
         }
         anyhow::Ok(serve(Arc::clone(&app), listener, stop).await)
     })?;
-    if drained && app.finish(ENGINE_END) {
+    if !drained {
+        tracing::warn!(seconds = %arguments.drain, "stopped with requests unanswered: the drain time was over");
+    } else if app.finish(ENGINE_END) {
         tracing::info!("stopped; every accepted request was answered");
     } else {
-        tracing::warn!(seconds = %arguments.drain, "stopped with requests unanswered: the drain time was over");
+        tracing::info!("stopped; what the engine still computed, nobody waited for");
     }
     runtime.shutdown_background();
     Ok(())
