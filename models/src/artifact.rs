@@ -16,7 +16,7 @@ pub struct ArtifactDescription {
     pub readout: String,
     /// `float32` or `int8`.
     pub precision: String,
-    /// Engine name and version of its numerics, for example `onnx/2`.
+    /// Engine name and version of its numerics, for example `onnx/3`.
     pub engine: String,
 }
 

@@ -99,6 +99,6 @@ pub fn host(library_dir: Option<&Path>) -> Result<Host, ModelError> {
 
 /// Engine name and version of its arithmetic, for the artifact: it changes when equal weights give other numbers.
 pub fn numerics() -> &'static str {
-    // 2: int8 keeps 15 bits of the inputs of the projections around attention.
-    "onnx/2"
+    // 3: int8 keeps 16 bits of every input, and weights have an offset.
+    "onnx/3"
 }

@@ -3,8 +3,9 @@
 //! A matrix `[columns, depth]` (outputs by inputs) is cut into panels of 64 outputs. Float32 panels are `[depth][64]`;
 //! int8 panels are described in [`super::tile_int8`]. Missing outputs of the last panel are zero.
 
+use super::quantised_rows::QuantisedRows;
 use super::tile_f32::TileF32;
-use super::tile_int8::{TileInt8, ZERO_POINT, group_bytes};
+use super::tile_int8::{TileInt8, group_bytes, start_sum};
 use super::{Isa, PANEL, Parallel, TILE_ROWS};
 
 /// How the numbers of a packed matrix are stored.
@@ -13,9 +14,9 @@ use super::{Isa, PANEL, Parallel, TILE_ROWS};
 pub(crate) enum Form {
     /// float32.
     Float32,
-    /// int8 with one scale per output and `group` inputs.
+    /// int8 with one scale and offset per output and `group` inputs.
     Int8 {
-        /// Inputs that share a scale, a multiple of 4.
+        /// Inputs that share a scale, a multiple of 4, at most 512.
         group: usize,
     },
 }
@@ -73,31 +74,81 @@ fn pack_f32(rows: &[f32], depth: usize, out: &mut [u8]) {
 }
 
 fn pack_int8(rows: &[f32], depth: usize, group: usize, out: &mut [u8]) {
+    let mut codes = vec![0i8; group];
     for (index, out) in out.chunks_exact_mut(group_bytes(group)).enumerate() {
-        let (codes, tables) = out.split_at_mut(group * PANEL);
-        let (starts, scales) = tables.split_at_mut(PANEL * 4);
+        let (packed, tables) = out.split_at_mut(group * PANEL);
+        let (starts, tables) = tables.split_at_mut(PANEL * 4);
+        let (scales, offsets) = tables.split_at_mut(PANEL * 4);
         for (column, row) in rows.chunks_exact(depth).enumerate() {
             let values = &row[index * group..((index + 1) * group).min(depth)];
-            let scale = best_scale(values);
-            let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-            let mut sum = 0i32;
-            for (k, value) in values.iter().enumerate() {
-                let code = (value * inverse).round_ties_even().clamp(-127.0, 127.0) as i8;
-                codes[(k / 4) * 4 * PANEL + 4 * column + k % 4] = code as u8;
-                sum += i32::from(code);
+            let levels = Levels::closest(values);
+            let codes = &mut codes[..values.len()];
+            levels.encode(values, codes);
+            for (k, code) in codes.iter().enumerate() {
+                packed[(k / 4) * 4 * PANEL + 4 * column + k % 4] = *code as u8;
             }
-            starts[4 * column..4 * column + 4].copy_from_slice(&(-ZERO_POINT * sum).to_ne_bytes());
-            scales[4 * column..4 * column + 4].copy_from_slice(&scale.to_ne_bytes());
+            let start = start_sum(codes.iter().map(|code| i32::from(*code)).sum());
+            let place = 4 * column..4 * column + 4;
+            starts[place.clone()].copy_from_slice(&start.to_ne_bytes());
+            scales[place.clone()].copy_from_slice(&levels.scale.to_ne_bytes());
+            offsets[place].copy_from_slice(&levels.offset.to_ne_bytes());
         }
     }
 }
 
-/// The symmetric 8-bit scale of a group of weights: its largest magnitude over 127.
-fn best_scale(values: &[f32]) -> f32 {
-    values
-        .iter()
-        .fold(0f32, |largest, value| largest.max(value.abs()))
-        / 127.0
+/// The evenly spaced levels of a group of weights: a code stands for `scale * code + offset`.
+#[derive(Clone, Copy)]
+struct Levels {
+    scale: f32,
+    offset: f32,
+}
+
+impl Levels {
+    /// Levels from the smallest to the largest weight, or symmetric ones where those fit better.
+    ///
+    /// The former hold 4-bit weights with a minimum exactly (255 is 15 times 17), the latter 8-bit ones without.
+    fn closest(values: &[f32]) -> Self {
+        let (least, most) = values
+            .iter()
+            .fold((f32::INFINITY, f32::NEG_INFINITY), |(least, most), value| {
+                (least.min(*value), most.max(*value))
+            });
+        let scale = most / 255.0 - least / 255.0;
+        let spanning = Self {
+            scale,
+            offset: least + 128.0 * scale,
+        };
+        let symmetric = Self {
+            scale: most.max(-least) / 127.0,
+            offset: 0.0,
+        };
+        if symmetric.squared_error(values) <= spanning.squared_error(values) {
+            symmetric
+        } else {
+            spanning
+        }
+    }
+
+    fn encode(&self, values: &[f32], codes: &mut [i8]) {
+        let inverse = if self.scale > 0.0 { 1.0 / self.scale } else { 0.0 };
+        for (code, value) in codes.iter_mut().zip(values) {
+            *code = ((value - self.offset) * inverse)
+                .round_ties_even()
+                .clamp(-128.0, 127.0) as i8;
+        }
+    }
+
+    fn squared_error(&self, values: &[f32]) -> f64 {
+        let mut code = [0i8];
+        values
+            .iter()
+            .map(|value| {
+                self.encode(&[*value], &mut code);
+                let back = f64::from(self.scale) * f64::from(code[0]) + f64::from(self.offset);
+                (back - f64::from(*value)).powi(2)
+            })
+            .sum()
+    }
 }
 
 /// A packed matrix in memory.
@@ -144,10 +195,11 @@ impl<'a> PackedMatrix<'a> {
             Form::Int8 { group } => {
                 for (out, packed) in out.chunks_mut(group).zip(packed.chunks_exact(group_bytes(group))) {
                     let (codes, tables) = packed.split_at(group * PANEL);
-                    let scale = float(&tables[4 * PANEL + 4 * column..]);
+                    let scale = float(&tables[4 * (PANEL + column)..]);
+                    let offset = float(&tables[4 * (2 * PANEL + column)..]);
                     for (out, codes) in out.chunks_mut(4).zip(codes.chunks_exact(4 * PANEL)) {
                         for (out, code) in out.iter_mut().zip(&codes[4 * column..]) {
-                            *out = f32::from(*code as i8) * scale;
+                            *out = f32::from(*code as i8) * scale + offset;
                         }
                     }
                 }
@@ -161,15 +213,8 @@ impl<'a> PackedMatrix<'a> {
 pub(crate) enum LeftRows<'a> {
     /// `[rows, depth]` float32.
     Float32(&'a [f32]),
-    /// Quantised rows `[rows, groups * group]` and their scales `[rows, groups]`.
-    Int8 {
-        /// Values plus 128.
-        quantised: &'a [u8],
-        /// One scale per row and group.
-        scales: &'a [f32],
-        /// What the first part left over, in the same layout, where more than 8 bits are wanted.
-        rest: Option<(&'a [u8], &'a [f32])>,
-    },
+    /// Quantised rows with the matrix's groups.
+    Int8(&'a QuantisedRows),
 }
 
 /// Multiplies `rows` left rows with every panel; `sink(row, first column, values)` gets each row of each tile.
@@ -189,21 +234,14 @@ pub(crate) fn multiply(
         (LeftRows::Float32(values), Form::Float32) => {
             assert!(values.len() >= rows * layout.depth, "left rows")
         }
-        (
-            LeftRows::Int8 {
-                quantised,
-                scales,
-                rest,
-            },
-            Form::Int8 { group },
-        ) => {
-            let groups = layout.depth.div_ceil(group);
-            for (quantised, scales) in std::iter::once((quantised, scales)).chain(rest) {
-                assert!(
-                    quantised.len() >= rows * groups * group && scales.len() >= rows * groups,
-                    "left rows"
-                );
-            }
+        (LeftRows::Int8(quantised), Form::Int8 { group }) => {
+            let shape = quantised.shape();
+            assert_eq!(
+                (shape.isa, shape.depth, shape.group),
+                (isa, layout.depth, group),
+                "left rows"
+            );
+            assert!(quantised.rows() >= rows, "left rows");
         }
         _ => panic!("left rows are not in the matrix's form"),
     }
@@ -258,33 +296,24 @@ fn tile(
             // SAFETY: `multiply` checked the extents of the left rows and the panel; `out` is a local of six rows.
             unsafe { tile.run(isa) };
         }
-        (
-            LeftRows::Int8 {
-                quantised,
-                scales,
-                rest,
-            },
-            Form::Int8 { group },
-        ) => {
-            let groups = layout.depth.div_ceil(group);
-            let parts = std::iter::once((quantised, scales)).chain(rest);
-            for (part, (quantised, scales)) in parts.enumerate() {
-                let tile = TileInt8 {
-                    left: quantised[row * groups * group..].as_ptr(),
-                    left_stride: groups * group,
-                    scales: scales[row * groups..].as_ptr(),
-                    right: packed.as_ptr(),
-                    out,
-                    rows,
-                    group,
-                    groups,
-                    accumulate: part > 0,
-                };
-                // SAFETY: as above.
-                unsafe { tile.run(isa) };
-            }
+        (LeftRows::Int8(quantised), Form::Int8 { group }) => {
+            let shape = quantised.shape();
+            let (codes, scales, sums) = quantised.at(row);
+            let tile = TileInt8 {
+                left: codes.as_ptr(),
+                left_stride: shape.row_bytes(),
+                scales: scales.as_ptr(),
+                sums: sums.as_ptr(),
+                right: packed.as_ptr(),
+                out,
+                rows,
+                group,
+                groups: shape.groups(),
+            };
+            // SAFETY: as above, and `multiply` checked that the rows are laid out for this instruction set.
+            unsafe { tile.run(isa) };
         }
-        (LeftRows::Int8 { .. }, Form::Float32) => unreachable!("checked by `multiply`"),
+        (LeftRows::Int8(_), Form::Float32) => unreachable!("checked by `multiply`"),
     }
 }
 
@@ -292,7 +321,7 @@ fn tile(
 mod tests {
     use super::*;
     use crate::kernels::parallel::Serial;
-    use crate::kernels::rows::quantise;
+    use crate::kernels::quantised_rows::RowShape;
     use std::sync::Mutex;
 
     fn numbers(count: usize, seed: usize) -> Vec<f32> {
@@ -306,28 +335,15 @@ mod tests {
         let layout = Layout { form, columns, depth };
         let mut bytes = vec![0u8; layout.bytes()];
         layout.pack(weights, &mut bytes);
-        let (mut quantised, mut scales) = (Vec::new(), Vec::new());
+        let mut quantised = QuantisedRows::default();
         let left_rows = match form {
             Form::Float32 => LeftRows::Float32(left),
             Form::Int8 { group } => {
-                let groups = depth.div_ceil(group);
-                quantised.resize(rows * groups * group, 0);
-                scales.resize(rows * groups, 0.0);
-                for row in 0..rows {
-                    let width = groups * group;
-                    quantise(
-                        isa,
-                        &left[row * depth..(row + 1) * depth],
-                        group,
-                        &mut quantised[row * width..(row + 1) * width],
-                        &mut scales[row * groups..(row + 1) * groups],
-                    );
-                }
-                LeftRows::Int8 {
-                    quantised: &quantised,
-                    scales: &scales,
-                    rest: None,
-                }
+                let shape = RowShape { isa, depth, group };
+                quantised.fill(&Serial, shape, rows, |row, place| {
+                    place.copy_from_slice(&left[row * depth..(row + 1) * depth])
+                });
+                LeftRows::Int8(&quantised)
             }
         };
         let out = Mutex::new(vec![f32::NAN; rows * columns]);
@@ -352,8 +368,8 @@ mod tests {
         for isa in Isa::available() {
             for (form, tolerance) in [
                 (Form::Float32, 1e-4),
-                (Form::Int8 { group: 64 }, 0.15),
-                (Form::Int8 { group: 12 }, 0.12),
+                (Form::Int8 { group: 64 }, 0.1),
+                (Form::Int8 { group: 12 }, 0.08),
             ] {
                 let got = product(isa, form, &left, rows, &weights, columns);
                 for row in 0..rows {
@@ -399,18 +415,52 @@ mod tests {
     fn instruction_sets_agree_on_int8() {
         let (rows, columns, depth) = (7, 70, 128);
         let (left, weights) = (numbers(rows * depth, 3), numbers(columns * depth, 4));
-        let reference = product(
-            Isa::Portable,
-            Form::Int8 { group: 64 },
-            &left,
-            rows,
-            &weights,
-            columns,
-        );
+        let form = Form::Int8 { group: 64 };
+        let reference = product(Isa::Portable, form, &left, rows, &weights, columns);
         for isa in Isa::available() {
-            let got = product(isa, Form::Int8 { group: 64 }, &left, rows, &weights, columns);
+            let got = product(isa, form, &left, rows, &weights, columns);
             for (a, b) in got.iter().zip(&reference) {
                 assert!((a - b).abs() < 1e-4, "{isa:?}: {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn four_bit_weights_with_a_minimum_are_exact() {
+        // Q4_1: minimum + step * code with 16 codes in groups of 32, both numbers of half precision.
+        let (rows, columns, depth) = (7, 64, 96);
+        let left = numbers(rows * depth, 8);
+        let weights: Vec<f32> = (0..columns * depth)
+            .map(|i| {
+                let group = (i / 32) as f32;
+                let code = if i % 32 < 16 { i % 16 } else { (i * 7919) % 16 };
+                (1.0 + group % 5.0) / 512.0 * code as f32 - (3.0 + group % 7.0) / 64.0
+            })
+            .collect();
+        for isa in Isa::available() {
+            let form = Form::Int8 { group: 32 };
+            let got = product(isa, form, &left, rows, &weights, columns);
+            let plain = product(isa, Form::Float32, &left, rows, &weights, columns);
+            for (a, b) in got.iter().zip(&plain) {
+                assert!((a - b).abs() < 3e-5, "{isa:?}: {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn extreme_codes_do_not_overflow() {
+        let (rows, columns, depth) = (6, 64, 1024);
+        let left: Vec<f32> = vec![1.0; rows * depth];
+        for weight in [1.0f32, -1.0] {
+            let weights = vec![weight; columns * depth];
+            for isa in Isa::available() {
+                for group in [32, 64, 512] {
+                    let form = Form::Int8 { group };
+                    for value in product(isa, form, &left, rows, &weights, columns) {
+                        let exact = weight * depth as f32;
+                        assert!((value - exact).abs() < 0.01, "{isa:?} {group}: {value}");
+                    }
+                }
             }
         }
     }

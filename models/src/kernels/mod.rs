@@ -9,6 +9,7 @@ mod isa;
 pub(crate) mod matrix;
 pub(crate) mod output;
 mod parallel;
+pub(crate) mod quantised_rows;
 pub(crate) mod rows;
 pub(crate) mod tile_f32;
 pub(crate) mod tile_int8;

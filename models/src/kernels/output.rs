@@ -2,7 +2,7 @@
 
 use super::elementary::exp;
 use super::matrix::{Form, LeftRows, PackedMatrix, multiply};
-use super::rows::{quantise, quantise_rest};
+use super::quantised_rows::{QuantisedRows, RowShape};
 use super::{Isa, PANEL, Parallel, SharedMut, per_isa};
 
 /// The arithmetic of logits.
@@ -80,33 +80,19 @@ impl OutputHead<'_> {
     ) {
         let layout = self.matrix.layout();
         let rows = hidden.len() / layout.depth;
-        let (mut codes, mut scales, mut rest, mut rest_scales) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut quantised = QuantisedRows::default();
         let left = match layout.form {
             Form::Float32 => LeftRows::Float32(hidden),
             Form::Int8 { group } => {
-                // Logits are few and decide everything, so hidden states keep 15 bits against the 8-bit matrix.
-                let groups = layout.depth.div_ceil(group);
-                let width = groups * group;
-                codes.resize(rows * width, 0u8);
-                rest.resize(rows * width, 0u8);
-                scales.resize(rows * groups, 0f32);
-                rest_scales.resize(rows * groups, 0f32);
-                for (row, hidden) in hidden.chunks_exact(layout.depth).enumerate() {
-                    let (codes, scales) = (
-                        &mut codes[row * width..][..width],
-                        &mut scales[row * groups..][..groups],
-                    );
-                    quantise(self.isa, hidden, group, codes, scales);
-                    let rest = &mut rest[row * width..][..width];
-                    let rest_scales = &mut rest_scales[row * groups..][..groups];
-                    quantise_rest(self.isa, hidden, group, codes, scales, rest, rest_scales);
-                }
-                LeftRows::Int8 {
-                    quantised: &codes,
-                    scales: &scales,
-                    rest: Some((&rest, &rest_scales)),
-                }
+                let shape = RowShape {
+                    isa: self.isa,
+                    depth: layout.depth,
+                    group,
+                };
+                quantised.fill(parallel, shape, rows, |row, place| {
+                    place.copy_from_slice(&hidden[row * layout.depth..][..layout.depth])
+                });
+                LeftRows::Int8(&quantised)
             }
         };
         multiply(

@@ -72,14 +72,7 @@ impl Lowering<'_> {
         let norm = norm.map(|name| self.shared.weights.vector(&name)).transpose()?;
         let epsilon = self.epsilon;
         let matrices = matrices.to_vec();
-        // The projections around attention lose most to 8-bit inputs and are a quarter of the work (docs/performance.md).
-        let fine = matrices.iter().any(|name| {
-            ["query", "key_value", "attention_output"]
-                .iter()
-                .any(|projection| name.ends_with(projection))
-        });
         self.linears.push(LinearNode {
-            fine,
             norm: norm.map(|weight| (weight, epsilon)),
             matrices,
             epilogue,

@@ -19,12 +19,9 @@ use crate::{LayerWeight, ModelError, Precision, Weight};
 
 const MAGIC: &[u8; 8] = b"assize\0\x01";
 /// Changes whenever the layout of the tensors does.
-const VERSION: u32 = 1;
-/// Inputs that share a scale in int8 matrices, where the width allows it.
-const GROUP: usize = 64;
-/// The same for the embedding, whose rows are logits too, and for matrices that 64 would pad. Files that hold 8-bit
-/// embeddings use groups of 32, so those stay exact.
-const NARROW_GROUP: usize = 32;
+const VERSION: u32 = 2;
+/// Inputs that share a scale in int8 matrices: that of the 4-bit and 8-bit files, whose weights so stay exact.
+const GROUP: usize = 32;
 const ALIGNMENT: usize = 64;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -227,25 +224,9 @@ impl Writer {
         columns: usize,
         depth: usize,
     ) -> Result<(), ModelError> {
-        let group = if depth.is_multiple_of(GROUP) {
-            GROUP
-        } else {
-            NARROW_GROUP
-        };
-        self.grouped(name, values, columns, depth, group)
-    }
-
-    fn grouped(
-        &mut self,
-        name: String,
-        values: &[f32],
-        columns: usize,
-        depth: usize,
-        group: usize,
-    ) -> Result<(), ModelError> {
         let form = match self.precision {
             Precision::Float32 => Form::Float32,
-            Precision::Int8 => Form::Int8 { group },
+            Precision::Int8 => Form::Int8 { group: GROUP },
         };
         let layout = Layout { form, columns, depth };
         let mut bytes = vec![0u8; layout.bytes()];
@@ -345,23 +326,11 @@ fn write_tensors(writer: &mut Writer, source: Source<'_>, progress: &ProgressBar
         Ok(values)
     };
     let embedding = read(Weight::Embedding, description.vocabulary, hidden)?;
-    writer.grouped(
-        "embedding".into(),
-        &embedding,
-        description.vocabulary,
-        hidden,
-        NARROW_GROUP,
-    )?;
+    writer.matrix("embedding".into(), &embedding, description.vocabulary, hidden)?;
     drop(embedding);
     if !description.tied_output {
         let output = read(Weight::Output, description.vocabulary, hidden)?;
-        writer.grouped(
-            "output".into(),
-            &output,
-            description.vocabulary,
-            hidden,
-            NARROW_GROUP,
-        )?;
+        writer.matrix("output".into(), &output, description.vocabulary, hidden)?;
     }
     let vector = |writer: &mut Writer, name: String, values: Vec<f32>| {
         writer.put(name, Kind::Vector, bytemuck::cast_slice(&values))

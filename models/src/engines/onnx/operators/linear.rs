@@ -8,10 +8,11 @@ use super::pool::Pool;
 use super::{Scratch, Shared, failed, input, node_index};
 use crate::Activation;
 use crate::kernels::matrix::{Form, LeftRows, PackedMatrix, multiply};
-use crate::kernels::rows::{gate, quantise, quantise_rest, rms_norm};
+use crate::kernels::quantised_rows::RowShape;
+use crate::kernels::rows::{gate, rms_norm};
 use crate::kernels::{Isa, PANEL, Parallel, SharedMut};
 
-/// Rows that one work item normalises and quantises.
+/// Rows that one work item normalises.
 const ROWS: usize = 8;
 
 /// What happens to a product before it is stored.
@@ -35,8 +36,6 @@ pub(in super::super) struct LinearNode {
     pub(in super::super) epilogue: Epilogue,
     /// Outputs of the node.
     pub(in super::super) columns: usize,
-    /// Whether quantised inputs keep 15 bits instead of 8, at twice the time.
-    pub(in super::super) fine: bool,
 }
 
 pub(in super::super) struct LinearOperator {
@@ -163,7 +162,6 @@ fn left_rows<'a>(
     depth: usize,
     scratch: &'a mut Scratch,
 ) -> LeftRows<'a> {
-    let items = rows.div_ceil(ROWS);
     match form {
         Form::Float32 => {
             let Some((weight, epsilon)) = &node.norm else {
@@ -171,7 +169,7 @@ fn left_rows<'a>(
             };
             scratch.rows.resize(rows * depth, 0.0);
             let places = SharedMut::new(&mut scratch.rows);
-            pool.for_each(items, &|item| {
+            pool.for_each(rows.div_ceil(ROWS), &|item| {
                 for row in item * ROWS..((item + 1) * ROWS).min(rows) {
                     // SAFETY: each item writes its own rows only.
                     let place = unsafe { places.slice_mut(row * depth, depth) };
@@ -181,51 +179,15 @@ fn left_rows<'a>(
             LeftRows::Float32(&scratch.rows)
         }
         Form::Int8 { group } => {
-            let groups = depth.div_ceil(group);
-            scratch.quantised.resize(rows * groups * group, 0);
-            scratch.scales.resize(rows * groups, 0.0);
-            if node.fine {
-                scratch.rest.resize(rows * groups * group, 0);
-                scratch.rest_scales.resize(rows * groups, 0.0);
-            }
-            let (quantised, scales) = (
-                SharedMut::new(&mut scratch.quantised),
-                SharedMut::new(&mut scratch.scales),
-            );
-            let (rest, rest_scales) = (
-                SharedMut::new(&mut scratch.rest),
-                SharedMut::new(&mut scratch.rest_scales),
-            );
-            pool.for_each(items, &|item| {
-                let mut normed = vec![0f32; depth];
-                for row in item * ROWS..((item + 1) * ROWS).min(rows) {
-                    let source = &x[row * depth..(row + 1) * depth];
-                    let source = match &node.norm {
-                        Some((weight, epsilon)) => {
-                            rms_norm(isa, source, weight, *epsilon, &mut normed);
-                            &normed[..]
-                        }
-                        None => source,
-                    };
-                    // SAFETY: each item writes its own rows only.
-                    let codes = unsafe { quantised.slice_mut(row * groups * group, groups * group) };
-                    // SAFETY: as above.
-                    let scales = unsafe { scales.slice_mut(row * groups, groups) };
-                    quantise(isa, source, group, codes, scales);
-                    if node.fine {
-                        // SAFETY: as above.
-                        let rest = unsafe { rest.slice_mut(row * groups * group, groups * group) };
-                        // SAFETY: as above.
-                        let rest_scales = unsafe { rest_scales.slice_mut(row * groups, groups) };
-                        quantise_rest(isa, source, group, codes, scales, rest, rest_scales);
-                    }
+            let shape = RowShape { isa, depth, group };
+            scratch.quantised.fill(pool, shape, rows, |row, place| {
+                let source = &x[row * depth..(row + 1) * depth];
+                match &node.norm {
+                    Some((weight, epsilon)) => rms_norm(isa, source, weight, *epsilon, place),
+                    None => place.copy_from_slice(source),
                 }
             });
-            LeftRows::Int8 {
-                quantised: &scratch.quantised,
-                scales: &scratch.scales,
-                rest: node.fine.then_some((&scratch.rest[..], &scratch.rest_scales[..])),
-            }
+            LeftRows::Int8(&scratch.quantised)
         }
     }
 }

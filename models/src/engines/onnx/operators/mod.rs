@@ -22,6 +22,7 @@ use ort::value::ValueRef;
 
 use super::lowered::Lowered;
 use crate::kernels::Isa;
+use crate::kernels::quantised_rows::QuantisedRows;
 use crate::{ModelError, Segment, SegmentIndex};
 
 /// The domain of the custom operators.
@@ -43,10 +44,7 @@ pub(super) struct Shared {
 #[derive(Default)]
 pub(super) struct Scratch {
     rows: Vec<f32>,
-    quantised: Vec<u8>,
-    scales: Vec<f32>,
-    rest: Vec<u8>,
-    rest_scales: Vec<f32>,
+    quantised: QuantisedRows,
     attention: Vec<f32>,
 }
 
