@@ -139,8 +139,8 @@ fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 fn needed_bytes(description: &DecoderDescription, precision: Precision) -> u64 {
     let per_parameter = match precision {
         Precision::Float32 => 4.0,
-        // A scale and a start sum of 4 bytes each for every 64 weights.
-        Precision::Int8 => 1.125,
+        // A scale, an offset and a start sum of 4 bytes each for every 32 weights.
+        Precision::Int8 => 1.375,
     };
     let widest = description
         .layers
