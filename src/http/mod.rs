@@ -4,6 +4,7 @@ mod app;
 mod body;
 mod content;
 mod decide;
+mod excerpt;
 mod fault;
 mod fields;
 mod health;
@@ -21,6 +22,7 @@ mod router;
 mod server;
 mod systemone;
 mod timings;
+mod whole_number;
 
 pub use app::{App, ServerError, ServerLimits};
 pub use content::TextOrJson;

@@ -229,10 +229,13 @@ impl From<JsonError> for Problem {
             JsonError::DuplicateKey { place, .. } => {
                 Self::of_fault(ProblemKind::InvalidRequest, Fault::value(place, message))
             }
-            _ => Self::of_fault(
+            other => Self::of_fault(
                 ProblemKind::InvalidJson,
                 Fault {
-                    place: Place::body(),
+                    place: match other {
+                        JsonError::HugeNumber { place, .. } => place,
+                        _ => Place::body(),
+                    },
                     message,
                     code: "json_invalid",
                 },

@@ -23,6 +23,12 @@ fn bodies_that_are_not_json() {
         (b"{\"state\": \"\xed\xa0\x80\"}", "UTF-8"),
         (b"{\"state\": \"a\nb\"}", "control character"),
         (b"{} {}", "trailing"),
+        (
+            b"\xef\xbb\xbf{}",
+            "the body starts with a byte order mark; send UTF-8 without it",
+        ),
+        (b"\xff\xfe{\0}\0", "UTF-16"),
+        (b"{\"state\": [1e400]}", "is 1e400"),
         (deep.as_bytes(), "deeper than 100"),
         (open.as_bytes(), "deeper than 100"),
     ] {
@@ -118,6 +124,98 @@ fn fields_that_are_wrong() {
             (&json!(kind), &json!(field)),
             "{body}"
         );
+    }
+}
+
+#[test]
+fn a_number_out_of_range_is_shown_with_its_range() {
+    let rig = Rig::start();
+    for (field, most) in [("order_averages", 256), ("deadline_ms", 600_000)] {
+        for value in [
+            "-1",
+            "0",
+            "1.5",
+            "1e+300",
+            "1e400",
+            "-1e400",
+            "99999999999",
+            "\"1\"",
+            "true",
+            "[1]",
+        ] {
+            let body = format!(r#"{{"state":"s","question":"q","options":["a","b"],"{field}":{value}}}"#);
+            let reply = post(rig.address, "/decide", body.as_bytes());
+            let error = reply.error();
+            assert_eq!(
+                (reply.status, &error["field"]),
+                (422, &json!(field)),
+                "{body}: {error}"
+            );
+            let message = error["message"].as_str().unwrap();
+            let shown = if value == "[1]" { "an array" } else { value };
+            assert_eq!(
+                message,
+                format!("is {shown}: use a whole number from 1 to {most}"),
+                "{body}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_message_speaks_of_rust_or_repeats_a_whole_body() {
+    let rig = Rig::start();
+    let long = "x".repeat(100_000);
+    for (path, body) in [
+        ("/decide", json!({"state": "s", "questions": 3})),
+        ("/decide", json!({"state": "s", "questions": [3]})),
+        ("/decide", json!({"state": "s", "options": {"a": 1}})),
+        ("/decide", json!({"state": "s", "options": long})),
+        ("/decide", json!({"state": "s", "type": long})),
+        ("/decide", json!({"state": "s", "type": [1]})),
+        ("/decide", json!({"state": "s", "truncate": 3})),
+        ("/decide", json!({"state": "s", "truncate": long})),
+        ("/decide", json!({"state": "s", "model": 3, "options": ["a"]})),
+        ("/decide", json!({"state": "s", "id": 3, "options": ["a"]})),
+        ("/decide", json!({"state": 3})),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "noul", "criteria": 3}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "noul", "criteria": [1]}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "choice", "criteria": 3}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "score", "criteria": long}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": long}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": {"a": long}}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": 3, "questions": {"q": {"type": "noul", "instructions": "q"}}}),
+        ),
+    ] {
+        let reply = post(rig.address, path, body.to_string().as_bytes());
+        let text = String::from_utf8(reply.body).unwrap();
+        assert_eq!(reply.status, 422, "{text}");
+        assert!(text.len() < 2_000, "{} bytes", text.len());
+        for word in [
+            "struct ", "u64", "usize", "sequence", " map", "enum", "unit", "variant",
+        ] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
     }
 }
 
