@@ -7,6 +7,7 @@ mod decide;
 mod excerpt;
 mod fault;
 mod fields;
+mod head;
 mod health;
 mod json;
 mod metrics;

@@ -257,6 +257,64 @@ fn routes_methods_and_types() {
 }
 
 #[test]
+fn heads_that_are_too_long() {
+    let rig = Rig::start();
+    let path = |length: usize| format!("/health?{}", "q".repeat(length - "/health?".len()));
+    assert_eq!(get(rig.address, &path(8 << 10)).status, 200);
+    for length in [(8 << 10) + 1, 60_000] {
+        let reply = get(rig.address, &path(length));
+        assert_eq!(
+            (reply.status, &reply.error()["type"]),
+            (414, &json!("target_too_long"))
+        );
+        assert!(
+            reply.error()["message"]
+                .as_str()
+                .unwrap()
+                .contains(&length.to_string())
+        );
+    }
+    let names: Vec<_> = (0..400).map(|index| format!("x-{index}")).collect();
+    let many = |count: usize| {
+        let fields: Vec<_> = names
+            .iter()
+            .take(count)
+            .map(|name| (name.as_str(), "1"))
+            .collect();
+        send(rig.address, "GET", "/health", &fields, b"")
+    };
+    // Two more are the client's own.
+    assert_eq!(many(98).status, 200);
+    for count in [99, 400] {
+        let reply = many(count);
+        assert_eq!(
+            (reply.status, &reply.error()["type"]),
+            (431, &json!("head_too_large"))
+        );
+    }
+    let cookie = |length: usize| {
+        send(
+            rig.address,
+            "GET",
+            "/health",
+            &[("cookie", &"c".repeat(length))],
+            b"",
+        )
+    };
+    assert_eq!(cookie(30 << 10).status, 200);
+    for length in [33 << 10, 60_000] {
+        let reply = cookie(length);
+        assert_eq!(
+            (reply.status, &reply.error()["type"]),
+            (431, &json!("head_too_large"))
+        );
+    }
+    // In the shape of the protocol that was spoken.
+    let reply = get(rig.address, &path(9_000).replacen("/health", "/v1/models", 1));
+    assert_eq!(reply.json()["detail"]["error_type"], "target_too_long");
+}
+
+#[test]
 fn options_of_every_look() {
     let rig = Rig::start();
     let long = "long ".repeat(20);
