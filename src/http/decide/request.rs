@@ -77,7 +77,8 @@ pub struct DecideRequest {
     #[serde(default)]
     #[schema(value_type = Option<String>, pattern = "^(error|start|end|middle)$", default = "error")]
     truncate: Option<Name<Truncate>>,
-    /// Time after which the answer is of no use, counted from the arrival of the request.
+    /// Time after which the answer is of no use, counted from the arrival of the request. It is then taken out of the
+    /// queue; a forward pass that serves nobody else is ended.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 600_000)]
     deadline_ms: Option<DeadlineMs>,
