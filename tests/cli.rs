@@ -137,14 +137,29 @@ fn the_state_comes_from_stdin_or_a_file() {
         answers(&cli.run(&[&["decide", named.as_str()][..], &arguments].concat())),
         plain
     );
-    std::fs::write(&file, b"\xff\xfe").unwrap();
-    let found = cli.run(&[&["decide", named.as_str()][..], &arguments].concat());
-    assert_eq!(found.status.code(), Some(1));
-    assert!(
-        text(&found.stderr).contains("state.txt"),
-        "{}",
-        text(&found.stderr)
+    std::fs::write(&file, "\u{feff}It rains.").unwrap();
+    assert_eq!(
+        answers(&cli.run(&[&["decide", named.as_str()][..], &arguments].concat())),
+        plain,
+        "a byte order mark is no part of the text"
     );
+    for (bytes, says) in [
+        (&b"It \xffrains."[..], "byte 3 is invalid"),
+        (b"\xff\xfeI\0", "iconv -f UTF-16"),
+    ] {
+        std::fs::write(&file, bytes).unwrap();
+        let from_file = cli.run(&[&["decide", named.as_str()][..], &arguments].concat());
+        let from_stdin = cli
+            .command(&[&["decide", "-"][..], &arguments].concat())
+            .stdin(std::fs::File::open(&file).unwrap())
+            .output()
+            .unwrap();
+        for (found, from) in [(from_file, "state.txt"), (from_stdin, "stdin")] {
+            let error = text(&found.stderr);
+            assert_eq!(found.status.code(), Some(1), "{error}");
+            assert!(error.contains(from) && error.contains(says), "{error}");
+        }
+    }
 }
 
 #[test]
@@ -174,8 +189,11 @@ fn exit_codes_and_errors() {
     for (arguments, says) in [
         (
             &["decide", "s", "-o", "a", "-o", "a", "-q", "q"][..],
-            "names must differ",
+            "error: --option \"a\" was given twice: names must differ",
         ),
+        (&["decide", "s", "-o", "a", "-o", ""], "--option \"\" is empty"),
+        (&["decide", "s", "-l", "a", "-l", ""], "--level \"\" is empty"),
+        (&["decide", "s", "--predicate", "-q", " "], "--question is empty"),
         (
             &["decide", "s", "-o", "a", "--model", "/nonexistent/model"],
             "/nonexistent/model",
@@ -209,14 +227,27 @@ fn help_has_examples() {
     }
 }
 
+/// One command of each kind that prints, without what needs a download.
+#[cfg(unix)]
+const PRINTING: [&[&str]; 11] = [
+    &["decide", "s", "-q", "q", "-o", "a", "-o", "b"],
+    &["decide", "s", "-q", "q", "-o", "a", "-o", "b", "--json"],
+    &["model", "list"],
+    &["model", "list", "--json"],
+    &["engine", "show"],
+    &["engine", "show", "--json"],
+    &["datasets", "list"],
+    &["bench", "peaks", "-r", "1", "-t", "1"],
+    &["--help"],
+    &["decide", "--help"],
+    &["--version"],
+];
+
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_quiet() {
     let cli = Cli::new();
-    for arguments in [
-        &["decide", "s", "-q", "q", "-o", "a", "-o", "b"][..],
-        &["model", "list", "--json"],
-    ] {
+    for arguments in PRINTING {
         let mut child = cli
             .command(arguments)
             .stdout(Stdio::piped())
@@ -226,6 +257,57 @@ fn a_closed_pipe_is_quiet() {
         drop(child.stdout.take());
         let mut error = String::new();
         child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
-        assert_eq!((child.wait().unwrap().code(), error.as_str()), (Some(0), ""));
+        assert_eq!(
+            (child.wait().unwrap().code(), error.as_str()),
+            (Some(0), ""),
+            "{arguments:?}"
+        );
+    }
+}
+
+/// `command` under a shell that redirects its standard output.
+#[cfg(unix)]
+fn redirected(cli: &Cli, arguments: &[&str], redirection: &str) -> Output {
+    let command = cli.command(arguments);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("exec \"$0\" \"$@\" {redirection}")])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null());
+    for (key, value) in command.get_envs() {
+        shell.env(key, value.unwrap_or_default());
+    }
+    shell.output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    let cli = Cli::new();
+    let mut places = vec![(">&-", "standard output is closed")];
+    if std::path::Path::new("/dev/full").exists() {
+        places.push((">/dev/full", "writing to standard output"));
+    }
+    for arguments in PRINTING {
+        for (redirection, says) in &places {
+            let found = redirected(&cli, arguments, redirection);
+            let error = text(&found.stderr);
+            assert_eq!(
+                found.status.code(),
+                Some(1),
+                "{arguments:?} {redirection}: {error}"
+            );
+            let last = error.lines().last().unwrap_or_default();
+            assert!(
+                last.starts_with("error: ") && last.contains(says),
+                "{arguments:?}: {error}"
+            );
+        }
+        // Somewhere to be dropped is still somewhere.
+        for redirection in [">/dev/null", "1<>/dev/null"] {
+            let found = redirected(&cli, arguments, redirection);
+            assert_eq!(found.status.code(), Some(0), "{arguments:?} {redirection}");
+        }
     }
 }

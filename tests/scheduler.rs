@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use assize::scheduler::{BatchReport, BatchRunner, JobError, QueueLimits, Scheduler, SubmitError, Ticket};
+use assize_models::Interrupt;
 
 /// What a job does when it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ enum Act {
     Echo(u32),
     Fail,
     Panic,
+    /// Runs, without the test's leave, until nobody waits for it; at most half a second.
+    UntilUnwanted,
 }
 
 /// Tells of every batch when it starts and holds it until the test lets it go.
@@ -29,11 +32,21 @@ impl BatchRunner for Gated {
     type Job = Act;
     type Output = u32;
 
-    fn run(&self, jobs: &[&Act]) -> Result<Vec<u32>, String> {
+    fn run(&self, jobs: &[&Act], interrupt: &Interrupt) -> Result<Vec<u32>, String> {
         let stopped = |_| "the test is over".to_owned();
         self.started
             .send(jobs.iter().map(|job| **job).collect())
             .map_err(|_| "the test is over".to_owned())?;
+        if jobs.contains(&&Act::UntilUnwanted) {
+            let end = Instant::now() + Duration::from_millis(500);
+            while !interrupt.is_asked() {
+                if Instant::now() >= end {
+                    return Ok(vec![0; jobs.len()]);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            return Err("ended early".to_owned());
+        }
         self.go
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -44,6 +57,7 @@ impl BatchRunner for Gated {
                 Act::Echo(value) => Ok(*value),
                 Act::Fail => Err("a bad job".to_owned()),
                 Act::Panic => panic!("a worse job"),
+                Act::UntilUnwanted => Ok(0),
             })
             .collect()
     }
@@ -111,6 +125,68 @@ async fn a_single_job_runs_at_once_and_alone() {
     rig.release();
     let done = ticket.wait().await.unwrap();
     assert_eq!((done.output, done.batch_jobs), (7, 1));
+}
+
+#[tokio::test]
+async fn a_batch_is_ended_when_its_last_caller_has_left() {
+    let rig = Rig::new(8, 1000, 100);
+    let first = rig.submit(Act::Echo(1), 1);
+    assert_eq!(rig.next_batch(), [Act::Echo(1)]);
+    let soon = Instant::now() + Duration::from_millis(20);
+    let late = rig.scheduler.submit(Act::UntilUnwanted, 1, soon).unwrap();
+    let gone = rig.submit(Act::UntilUnwanted, 1);
+    rig.release();
+    assert_eq!(first.wait().await.unwrap().output, 1);
+    assert_eq!(rig.next_batch(), [Act::UntilUnwanted, Act::UntilUnwanted]);
+    assert_eq!(late.wait().await, Err(JobError::DeadlineExceeded));
+    // One caller is still there.
+    assert!(
+        !rig.reports
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|report| report.interrupted)
+    );
+    let left = Instant::now();
+    drop(gone);
+    let next = rig.submit(Act::Echo(2), 1);
+    assert_eq!(rig.next_batch(), [Act::Echo(2)]);
+    assert!(
+        left.elapsed() < Duration::from_millis(250),
+        "{:?}",
+        left.elapsed()
+    );
+    rig.release();
+    assert_eq!(next.wait().await.unwrap().output, 2);
+    let reports = rig.reports.lock().unwrap();
+    assert!(
+        reports[1].interrupted && reports[1].failure.is_none(),
+        "{:?}",
+        reports[1]
+    );
+    // Neither job ran again alone.
+    assert_eq!(reports.len(), 3, "{reports:?}");
+}
+
+#[tokio::test]
+async fn a_batch_that_one_caller_waits_for_runs_to_its_end() {
+    let rig = Rig::new(8, 1000, 100);
+    let first = rig.submit(Act::Echo(1), 1);
+    assert_eq!(rig.next_batch(), [Act::Echo(1)]);
+    let gone = rig.submit(Act::UntilUnwanted, 1);
+    let stays = rig.submit(Act::Echo(2), 1);
+    rig.release();
+    first.wait().await.unwrap();
+    assert_eq!(rig.next_batch(), [Act::UntilUnwanted, Act::Echo(2)]);
+    drop(gone);
+    assert_eq!(stays.wait().await.unwrap().batch_jobs, 2);
+    assert!(
+        !rig.reports
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|report| report.interrupted)
+    );
 }
 
 #[tokio::test]

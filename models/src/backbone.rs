@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DecoderDescription, ModelError, PackedBatch, ReadIndex, TokenId};
+use crate::{DecoderDescription, Interrupt, ModelError, PackedBatch, ReadIndex, TokenId};
 
 /// The arithmetic of the linear layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,6 +115,17 @@ pub trait Backbone: Send + Sync {
     /// # Errors
     /// A token id outside the vocabulary, a path longer than the context, no reads, or an engine failure.
     fn forward(&self, batch: &PackedBatch) -> Result<HiddenStates, ModelError>;
+
+    /// Like [`Self::forward`], unless `interrupt` is asked first. An engine that cannot end a pass runs it to its end.
+    ///
+    /// # Errors
+    /// Those of [`Self::forward`], and [`ModelError::Interrupted`].
+    fn forward_unless(&self, batch: &PackedBatch, interrupt: &Interrupt) -> Result<HiddenStates, ModelError> {
+        if interrupt.is_asked() {
+            return Err(ModelError::Interrupted);
+        }
+        self.forward(batch)
+    }
 
     /// Logits of some tokens for one hidden state, in float32: only those rows of the output matrix are multiplied.
     ///

@@ -36,6 +36,9 @@ pub enum ModelError {
         /// What it said.
         reason: String,
     },
+    /// The forward pass was ended because nobody waited for it any more.
+    #[error("the forward pass was ended early")]
+    Interrupted,
     /// Loading would need more memory than is free.
     #[error(
         "{model} needs {needed_mib} MiB, and {free_mib} MiB are free: choose precision int8 or a smaller model"

@@ -9,6 +9,8 @@ use assize::datasets::{
 use assize::datasets::{Labelled, Mail, RatedText};
 use clap::{Args, Subcommand};
 
+use super::output::print_line;
+
 /// Arguments of `assize datasets`.
 #[derive(Debug, Args)]
 pub struct DatasetsArguments {
@@ -50,11 +52,11 @@ pub fn run(arguments: &DatasetsArguments) -> anyhow::Result<()> {
     match arguments.command {
         DatasetsCommand::Get { name } => {
             let record = folder.get(name)?;
-            println!("{}", folder.path(name).display());
-            println!(
+            print_line(format_args!("{}", folder.path(name).display()))?;
+            print_line(format_args!(
                 "{}, {} files, sha256 {}",
                 record.package, record.files, record.sha256
-            );
+            ))?;
             Ok(())
         }
         DatasetsCommand::List => list(&folder),
@@ -81,7 +83,7 @@ fn list(folder: &DatasetFolder) -> anyhow::Result<()> {
             name.description().to_owned(),
         ]);
     }
-    println!("{table}");
+    print_line(format_args!("{table}"))?;
     Ok(())
 }
 
@@ -115,22 +117,22 @@ fn show_mails(folder: &DatasetFolder, n: usize, shown: MailText) -> anyhow::Resu
         .iter()
         .filter(|mail| mail.label == MailLabel::Spam)
         .count();
-    println!(
+    print_line(format_args!(
         "{} mails, {spam} spam, {} ham; {} are no valid UTF-8 (raw text shows U+FFFD there)",
         corpus.mails.len(),
         corpus.mails.len() - spam,
         corpus.invalid_utf8
-    );
+    ))?;
     let rows = corpus.mails.into_iter().map(MailRow).collect();
     for MailRow(mail) in sample(rows, n, false)? {
         let text = mail_text(&mail.bytes, shown);
-        println!(
+        print_line(format_args!(
             "\n--- {} {:?}, {} characters",
             mail.id,
             mail.label,
             text.chars().count()
-        );
-        println!("{}", text.chars().take(600).collect::<String>());
+        ))?;
+        print_line(format_args!("{}", text.chars().take(600).collect::<String>()))?;
     }
     Ok(())
 }
@@ -140,22 +142,27 @@ fn show_ratings(folder: &DatasetFolder, n: usize) -> anyhow::Result<()> {
     let found = Vader::read(&path).context("reading vader")?;
     for set in VaderSet::ALL {
         let rows: Vec<_> = found.texts.iter().filter(|text| text.set == set).collect();
-        println!(
+        print_line(format_args!(
             "{}: {} texts, {} with mean >= 1, {} with mean <= -1",
             set.as_str(),
             rows.len(),
             rows.iter().filter(|text| text.mean >= 1.0).count(),
             rows.iter().filter(|text| text.mean <= -1.0).count()
-        );
+        ))?;
     }
-    println!(
+    print_line(format_args!(
         "{} texts where the published mean is not the mean of the raw ratings",
         found.mean_differs
-    );
+    ))?;
     let rows = found.texts.into_iter().map(RatedRow).collect();
     for RatedRow(text) in sample(rows, n, false)? {
-        println!("\n--- {} mean {} of {}", text.id, text.mean, text.ratings.len());
-        println!("{}", text.text);
+        print_line(format_args!(
+            "\n--- {} mean {} of {}",
+            text.id,
+            text.mean,
+            text.ratings.len()
+        ))?;
+        print_line(format_args!("{}", text.text))?;
     }
     Ok(())
 }

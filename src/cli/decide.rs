@@ -1,18 +1,20 @@
 //! `assize decide`: one decision without a server.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
 use std::time::Instant;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use assize::http::{Answered, DecideResponse, StageTimings};
 use assize::service::{Answer, AnswerKind, DecisionSettings, Service};
-use assize_preprocess::decision::{Content, Decision, Question, QuestionOption, Shape};
+use assize_preprocess::decision::{Content, Decision, MAX_OPTIONS, Question, QuestionOption, Shape};
 use assize_preprocess::prompt::Truncate;
 use clap::{ArgGroup, Args};
 
 use super::logging::{self, LogFormat};
+use super::output::print;
 use super::served_model::ServedModelArguments;
+use super::state_text;
 
 const EXAMPLES: &str = "Examples:
   assize decide \"You won! Click here.\" --question \"Is this mail spam?\" --option spam --option \"not spam\"
@@ -56,6 +58,32 @@ pub struct DecideArguments {
 }
 
 impl DecideArguments {
+    /// Refuses what no model is needed to see.
+    fn check(&self) -> anyhow::Result<()> {
+        let mut seen = HashSet::new();
+        for name in &self.option {
+            if name.is_empty() {
+                bail!("--option \"\" is empty: every option needs a name");
+            }
+            if !seen.insert(name) {
+                bail!("--option {name:?} was given twice: names must differ");
+            }
+        }
+        if self.level.iter().any(String::is_empty) {
+            bail!("--level \"\" is empty: say what the level means");
+        }
+        for (flag, count) in [("option", self.option.len()), ("level", self.level.len())] {
+            if count > MAX_OPTIONS {
+                bail!("--{flag} was given {count} times: give it at most {MAX_OPTIONS} times");
+            }
+        }
+        let question = self.question.as_deref().unwrap_or_default();
+        if self.predicate && question.trim().is_empty() {
+            bail!("--question is empty: say what is true or false");
+        }
+        Ok(())
+    }
+
     fn decision(&self) -> anyhow::Result<Decision> {
         let option = |name: &String| QuestionOption {
             name: name.clone(),
@@ -78,23 +106,9 @@ impl DecideArguments {
         };
         let instructions = self.question.as_deref().map(Content::from);
         Ok(Decision {
-            state: Content::Text(read_state(&self.state)?),
+            state: Content::Text(state_text::read(&self.state)?),
             questions: vec![Question { instructions, shape }],
         })
-    }
-}
-
-fn read_state(state: &str) -> anyhow::Result<String> {
-    if state == "-" {
-        let mut text = String::new();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .context("reading the state from stdin")?;
-        return Ok(text);
-    }
-    match state.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).with_context(|| format!("reading the state from {path}")),
-        None => Ok(state.to_owned()),
     }
 }
 
@@ -104,6 +118,7 @@ fn read_state(state: &str) -> anyhow::Result<String> {
 /// The state cannot be read, the model not loaded, or the question not asked as it stands.
 pub fn run(arguments: &DecideArguments) -> anyhow::Result<()> {
     logging::start(LogFormat::Text, "warn")?;
+    arguments.check()?;
     let decision = arguments.decision()?;
     let service = arguments.model.open()?;
     let answered = decide(&service, &decision, arguments)?;
@@ -114,8 +129,7 @@ pub fn run(arguments: &DecideArguments) -> anyhow::Result<()> {
     } else {
         describe(&service, &answered)?
     };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
-    Ok(())
+    Ok(print(&text)?)
 }
 
 fn decide(

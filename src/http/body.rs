@@ -7,9 +7,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
-use serde_json::Value;
 
-use super::json;
 use super::problem::{Problem, ProblemKind};
 
 /// Largest window (2^24 = 16 MiB) that a zstd frame may ask for; encoders reach it at their highest levels only.
@@ -180,16 +178,15 @@ fn check_headers(headers: &HeaderMap) -> Result<Encoding, Problem> {
 }
 
 impl ReceivedBody {
-    /// Decompresses and parses. Takes time in proportion to the size, so it runs on a blocking thread.
+    /// Decompresses. Takes time in proportion to the size, so it runs on a blocking thread.
     ///
     /// # Errors
-    /// 413 above the limit, 400 for a broken frame, and what [`json::parse`] refuses.
-    pub(super) fn into_json(self) -> Result<Value, Problem> {
-        let plain = match self.encoding {
-            Encoding::Plain => self.bytes,
-            Encoding::Zstd => decompress(&self.bytes, self.limit)?,
-        };
-        Ok(json::parse(&plain)?)
+    /// 413 above the limit, 400 for a broken frame.
+    pub(super) fn into_plain(self) -> Result<Vec<u8>, Problem> {
+        match self.encoding {
+            Encoding::Plain => Ok(self.bytes),
+            Encoding::Zstd => decompress(&self.bytes, self.limit),
+        }
     }
 }
 
@@ -197,7 +194,10 @@ fn decompress(bytes: &[u8], limit: usize) -> Result<Vec<u8>, Problem> {
     let broken = |error: std::io::Error| {
         Problem::new(
             ProblemKind::BadRequest,
-            format!("the body is not a valid zstd frame: {error}"),
+            format!(
+                "the body is not a valid zstd frame ({error}): compress it with zstd, \
+                 or send it plain without content-encoding"
+            ),
         )
     };
     if bytes.is_empty() {

@@ -1,11 +1,49 @@
 //! Reading a typed body from JSON, with the place of what is wrong.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
+use super::excerpt::excerpt;
 use super::place::{Place, Step};
 use super::problem::Fault;
+
+/// A `T` written as an object. Serde alone would also take an array for a struct, field by field.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Object<T>(pub(super) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reader<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(entries)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(Reader(PhantomData))
+    }
+}
+
+/// A `T` that is one of several names. Serde alone would also take an object with the name as its key.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Name<T>(pub(super) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Name<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        T::deserialize(name.into_deserializer()).map(Name)
+    }
+}
 
 /// Reads `value`, which stands at `place`, as a `T`.
 ///
@@ -37,7 +75,7 @@ pub(super) fn read<T: DeserializeOwned>(value: Value, place: &Place) -> Result<T
         }
         Fault {
             place: Place::from(steps),
-            message,
+            message: in_words_of_json(&message),
             code,
         }
     })
@@ -45,4 +83,26 @@ pub(super) fn read<T: DeserializeOwned>(value: Value, place: &Place) -> Result<T
 
 fn quoted<'m>(message: &'m str, before: &str) -> Option<&'m str> {
     message.strip_prefix(before)?.split('`').next()
+}
+
+/// Serde's message with JSON's words for Rust's, and the caller's own text cut short.
+fn in_words_of_json(message: &str) -> String {
+    // What is expected stands last and is never the caller's text.
+    let Some((found, expected)) = message.rsplit_once(", expected ") else {
+        return message.to_owned();
+    };
+    let expected = match expected {
+        "a sequence" => "an array",
+        "a map" => "an object",
+        other => other,
+    };
+    let found = match found {
+        "invalid type: map" | "invalid value: map" => "invalid type: an object".into(),
+        "invalid type: sequence" => "invalid type: an array".into(),
+        other => match other.strip_prefix("unknown variant ") {
+            Some(value) => format!("unknown value {}", excerpt(value)).into(),
+            None => excerpt(other),
+        },
+    };
+    format!("{found}, expected {expected}")
 }

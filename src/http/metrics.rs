@@ -36,6 +36,7 @@ pub(super) struct Metrics {
     batch_jobs: Histogram,
     batch_seconds: Histogram,
     batch_failures: IntCounterVec,
+    interrupted: IntCounter,
     tokens: IntCounter,
     questions: IntCounter,
 }
@@ -112,6 +113,10 @@ impl Metrics {
                 "expired_total",
                 "Queued requests whose deadline passed before they ran",
             )?,
+            interrupted: counter(
+                "interrupted_total",
+                "Forward passes ended early because nobody waited for them any more",
+            )?,
             batch_rows: histogram(
                 "batch_rows",
                 "Packed rows of a batch",
@@ -140,6 +145,11 @@ impl Metrics {
 
     /// Counts a batch; called on the engine thread.
     pub(super) fn observe_batch(&self, report: &BatchReport) {
+        // Its time says nothing about its rows.
+        if report.interrupted {
+            self.interrupted.inc();
+            return;
+        }
         self.batch_rows.observe(report.tokens as f64);
         self.batch_jobs.observe(report.jobs as f64);
         self.batch_seconds.observe(report.took.as_secs_f64());

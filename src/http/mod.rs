@@ -4,8 +4,10 @@ mod app;
 mod body;
 mod content;
 mod decide;
+mod excerpt;
 mod fault;
 mod fields;
+mod head;
 mod health;
 mod json;
 mod metrics;
@@ -21,6 +23,7 @@ mod router;
 mod server;
 mod systemone;
 mod timings;
+mod whole_number;
 
 pub use app::{App, ServerError, ServerLimits};
 pub use content::TextOrJson;

@@ -6,10 +6,11 @@ use std::time::Instant;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use uuid::Uuid;
 
 use super::app::App;
+use super::head;
 use super::problem::{Problem, Protocol};
 use super::problem_body::render;
 
@@ -34,7 +35,10 @@ pub(super) async fn observe(State(app): State<Arc<App>>, request: Request, next:
     let span = tracing::error_span!("request", id = id.to_str().unwrap_or_default());
     let mut response = {
         use tracing::Instrument as _;
-        next.run(request).instrument(span.clone()).await
+        match head::check(&request) {
+            Ok(()) => next.run(request).instrument(span.clone()).await,
+            Err(problem) => problem.into_response(),
+        }
     };
     let _entered = span.enter();
     let mut reason = None;

@@ -8,7 +8,10 @@ use utoipa::OpenApi;
 #[openapi(
     info(
         title = "Assize",
-        description = "Closed questions about a state, answered in one forward pass with probabilities.",
+        description = "Closed questions about a state, answered in one forward pass with probabilities.\n\n\
+            Errors are JSON: on every route also 414 for a path and query above 8 KiB and 431 for more than 100 header \
+            fields or 32 KiB of them. Only what is no HTTP/1 request (400), or has a head above 64 KiB or 512 fields \
+            (431), is answered without a body, because no route is known by then.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     paths(

@@ -41,6 +41,10 @@ pub(super) enum ProblemKind {
     BodyTooLarge,
     /// The prompt does not fit the context, or the request the engine.
     StateTooLong,
+    /// The path and query are longer than the server reads.
+    TargetTooLong,
+    /// The header fields are more, or longer, than the server reads.
+    HeadTooLarge,
     /// The body's type or encoding is not read here.
     UnsupportedMediaType,
     /// The queue is full.
@@ -69,6 +73,8 @@ impl ProblemKind {
             Self::RequestTimeout => "request_timeout",
             Self::BodyTooLarge => "body_too_large",
             Self::StateTooLong => "state_too_long",
+            Self::TargetTooLong => "target_too_long",
+            Self::HeadTooLarge => "head_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::QueueFull => "queue_full",
             Self::Unavailable => "unavailable",
@@ -102,6 +108,8 @@ impl ProblemKind {
             (Self::MethodNotAllowed, _) => StatusCode::METHOD_NOT_ALLOWED,
             (Self::RequestTimeout, _) => StatusCode::REQUEST_TIMEOUT,
             (Self::BodyTooLarge | Self::StateTooLong, _) => StatusCode::PAYLOAD_TOO_LARGE,
+            (Self::TargetTooLong, _) => StatusCode::URI_TOO_LONG,
+            (Self::HeadTooLarge, _) => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             (Self::UnsupportedMediaType, _) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             (Self::QueueFull, _) => StatusCode::TOO_MANY_REQUESTS,
             (Self::Unavailable, _) => StatusCode::SERVICE_UNAVAILABLE,
@@ -229,10 +237,13 @@ impl From<JsonError> for Problem {
             JsonError::DuplicateKey { place, .. } => {
                 Self::of_fault(ProblemKind::InvalidRequest, Fault::value(place, message))
             }
-            _ => Self::of_fault(
+            other => Self::of_fault(
                 ProblemKind::InvalidJson,
                 Fault {
-                    place: Place::body(),
+                    place: match other {
+                        JsonError::HugeNumber { place, .. } => place,
+                        _ => Place::body(),
+                    },
                     message,
                     code: "json_invalid",
                 },

@@ -15,8 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use super::app::App;
 use super::router::router;
 
-/// Largest request head.
+/// Largest request head, and most header fields in it, that reach [`super::head`]. Beyond these, and for what is no HTTP
+/// at all, hyper answers by itself and leaves no hook to give the answer a body.
 const MAX_HEAD_BYTES: usize = 64 << 10;
+const MAX_HEAD_FIELDS: usize = 512;
 
 /// Serves until `stop` resolves, then drains: what was accepted is finished, new requests get 503, and it returns when
 /// all is answered or the drain time is over. Returns whether everything was answered.
@@ -110,6 +112,7 @@ fn connection(
             .timer(TokioTimer::new())
             .header_read_timeout(header_time)
             .max_buf_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEAD_FIELDS)
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let (draining, open) = drain.unzip();

@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use super::queue::{Entry, Queue};
+use assize_models::Interrupt;
+
+use super::queue::{Batch, Entry, Queue};
 use super::{BatchReport, BatchRunner, Completed, JobError};
 
 struct Failure {
@@ -17,10 +19,10 @@ pub(super) fn serve<R: BatchRunner>(
     runner: &R,
     report: &impl Fn(&BatchReport),
 ) {
-    while let Some(batch) = queue.take() {
-        let taken: usize = batch.iter().map(|entry| entry.tokens).sum();
+    while let Some(Batch { entries, interrupt }) = queue.take() {
+        let taken: usize = entries.iter().map(|entry| entry.tokens).sum();
         let started = Instant::now();
-        let answered = run_batch(batch, runner, report);
+        let answered = run_batch(entries, &interrupt, runner, report);
         queue.finished(taken, answered.then(|| started.elapsed()));
     }
 }
@@ -28,19 +30,23 @@ pub(super) fn serve<R: BatchRunner>(
 /// Runs a batch; if it fails, every job of it that is still wanted runs once more alone. Returns whether it succeeded.
 fn run_batch<R: BatchRunner>(
     batch: Vec<Entry<R::Job, R::Output>>,
+    interrupt: &Interrupt,
     runner: &R,
     report: &impl Fn(&BatchReport),
 ) -> bool {
     let started = Instant::now();
     let jobs: Vec<&R::Job> = batch.iter().map(|entry| &entry.job).collect();
-    let outcome = attempt(runner, &jobs);
+    let outcome = attempt(runner, &jobs, interrupt);
     drop(jobs);
+    let interrupted = outcome.is_err() && interrupt.is_asked();
+    let failure = outcome.as_ref().err().filter(|_| !interrupted);
     report(&BatchReport {
         jobs: batch.len(),
         tokens: batch.iter().map(|entry| entry.tokens).sum(),
         took: started.elapsed(),
-        failure: outcome.as_ref().err().map(|failure| failure.message.clone()),
-        panicked: outcome.as_ref().is_err_and(|failure| failure.panicked),
+        failure: failure.map(|failure| failure.message.clone()),
+        panicked: failure.is_some_and(|failure| failure.panicked),
+        interrupted,
     });
     match outcome {
         Ok(outputs) => {
@@ -56,6 +62,8 @@ fn run_batch<R: BatchRunner>(
             }
             true
         }
+        // Nobody is there to read a reply.
+        Err(_) if interrupted => false,
         Err(failure) if batch.len() == 1 => {
             for entry in batch {
                 let _ = entry.reply.send(Err(JobError::Failed(failure.message.clone())));
@@ -71,16 +79,20 @@ fn run_batch<R: BatchRunner>(
                     let _ = entry.reply.send(Err(JobError::DeadlineExceeded));
                     continue;
                 }
-                run_batch(vec![entry], runner, report);
+                run_batch(vec![entry], interrupt, runner, report);
             }
             false
         }
     }
 }
 
-fn attempt<R: BatchRunner>(runner: &R, jobs: &[&R::Job]) -> Result<Vec<R::Output>, Failure> {
+fn attempt<R: BatchRunner>(
+    runner: &R,
+    jobs: &[&R::Job],
+    interrupt: &Interrupt,
+) -> Result<Vec<R::Output>, Failure> {
     // A runner holds no state between batches, so nothing broken can be seen after a panic.
-    match catch_unwind(AssertUnwindSafe(|| runner.run(jobs))) {
+    match catch_unwind(AssertUnwindSafe(|| runner.run(jobs, interrupt))) {
         Ok(Ok(outputs)) if outputs.len() == jobs.len() => Ok(outputs),
         Ok(Ok(outputs)) => Err(Failure {
             message: format!("{} outputs for {} jobs", outputs.len(), jobs.len()),

@@ -1,9 +1,10 @@
 //! The bounded queue between async callers and the engine thread.
 
-use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use assize_models::Interrupt;
 use tokio::sync::oneshot;
 
 use super::rate::RecentRate;
@@ -36,8 +37,25 @@ pub struct QueueSnapshot {
     pub expired: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct JobId(u64);
+
+/// Jobs that run together.
+pub(super) struct Batch<J, O> {
+    pub(super) entries: Vec<Entry<J, O>>,
+    /// Asked when the last caller of the batch has left.
+    pub(super) interrupt: Arc<Interrupt>,
+}
+
+/// The batch that runs, as the callers' side needs it.
+#[derive(Default)]
+struct Running {
+    jobs: usize,
+    tokens: usize,
+    /// The jobs whose callers have not left.
+    wanted: HashSet<JobId>,
+    interrupt: Arc<Interrupt>,
+}
 
 /// A queued job.
 pub(super) struct Entry<J, O> {
@@ -53,8 +71,7 @@ struct State<J, O> {
     /// Oldest first, so sorted by id.
     entries: VecDeque<Entry<J, O>>,
     tokens: usize,
-    running_jobs: usize,
-    running_tokens: usize,
+    running: Running,
     next_id: u64,
     closed: bool,
     withdrawn: u64,
@@ -74,8 +91,7 @@ impl<J, O> Queue<J, O> {
             state: Mutex::new(State {
                 entries: VecDeque::new(),
                 tokens: 0,
-                running_jobs: 0,
-                running_tokens: 0,
+                running: Running::default(),
                 next_id: 0,
                 closed: false,
                 withdrawn: 0,
@@ -100,7 +116,7 @@ impl<J, O> Queue<J, O> {
     ) -> Result<(JobId, oneshot::Receiver<Reply<O>>), SubmitError> {
         let mut state = self.state();
         if state.closed {
-            let retry_after = state.rate.time_for(state.tokens + state.running_tokens);
+            let retry_after = state.rate.time_for(state.tokens + state.running.tokens);
             return Err(SubmitError::Draining { retry_after });
         }
         let fits = state.entries.len() < self.limits.jobs && state.tokens + tokens <= self.limits.tokens;
@@ -108,7 +124,7 @@ impl<J, O> Queue<J, O> {
             return Err(SubmitError::Full {
                 jobs: state.entries.len(),
                 tokens: state.tokens,
-                retry_after: state.rate.time_for(state.tokens + state.running_tokens),
+                retry_after: state.rate.time_for(state.tokens + state.running.tokens),
             });
         }
         let id = JobId(state.next_id);
@@ -128,10 +144,14 @@ impl<J, O> Queue<J, O> {
         Ok((id, answer))
     }
 
-    /// Takes a job out if it still waits.
+    /// Takes a job out if it still waits; ends the running batch if nobody waits for any of it any more.
     pub(super) fn withdraw(&self, id: JobId) {
         let mut state = self.state();
         let Ok(place) = state.entries.binary_search_by_key(&id, |entry| entry.id) else {
+            let running = &mut state.running;
+            if running.wanted.remove(&id) && running.wanted.is_empty() {
+                running.interrupt.ask();
+            }
             return;
         };
         let removed = state.entries.remove(place);
@@ -157,7 +177,7 @@ impl<J, O> Queue<J, O> {
         QueueSnapshot {
             jobs: state.entries.len(),
             tokens: state.tokens,
-            running_jobs: state.running_jobs,
+            running_jobs: state.running.jobs,
             withdrawn: state.withdrawn,
             expired: state.expired,
         }
@@ -167,13 +187,14 @@ impl<J, O> Queue<J, O> {
     ///
     /// The oldest is taken even where it exceeds the budget, so a large job that smaller ones overtook runs as soon as
     /// everything older is done. `None` once the queue is closed and empty.
-    pub(super) fn take(&self) -> Option<Vec<Entry<J, O>>> {
+    pub(super) fn take(&self) -> Option<Batch<J, O>> {
         let mut state = self.state();
         loop {
             drop_expired(&mut state);
-            let batch = self.select(&mut state);
-            if !batch.is_empty() {
-                return Some(batch);
+            let entries = self.select(&mut state);
+            if !entries.is_empty() {
+                let interrupt = Arc::clone(&state.running.interrupt);
+                return Some(Batch { entries, interrupt });
             }
             if state.closed {
                 return None;
@@ -197,16 +218,19 @@ impl<J, O> Queue<J, O> {
         state.entries = kept;
         let taken: usize = batch.iter().map(|entry| entry.tokens).sum();
         state.tokens -= taken;
-        state.running_jobs = batch.len();
-        state.running_tokens = taken;
+        state.running = Running {
+            jobs: batch.len(),
+            tokens: taken,
+            wanted: batch.iter().map(|entry| entry.id).collect(),
+            interrupt: Arc::default(),
+        };
         batch
     }
 
     /// Notes that the running batch is over; `took` is `None` where it says nothing about the engine's speed.
     pub(super) fn finished(&self, tokens: usize, took: Option<Duration>) {
         let mut state = self.state();
-        state.running_jobs = 0;
-        state.running_tokens = 0;
+        state.running = Running::default();
         if let Some(took) = took {
             state.rate.record(tokens, took);
         }

@@ -7,7 +7,9 @@ mod open;
 use std::time::{Duration, Instant};
 
 use assize_heads::{HeadError, PackedDecision, QuestionScores, Readout};
-use assize_models::{ArtifactDescription, ArtifactId, Backbone, EngineInfo, ModelCard, PackedBatch};
+use assize_models::{
+    ArtifactDescription, ArtifactId, Backbone, EngineInfo, Interrupt, ModelCard, PackedBatch,
+};
 use assize_preprocess::PromptTokenizer;
 use assize_preprocess::decision::Decision;
 use assize_preprocess::prompt::{EncodeOptions, EncodedDecision, PromptForm, Truncate};
@@ -171,13 +173,22 @@ impl Service {
     /// # Errors
     /// A decision cannot be packed or read, or the engine fails.
     pub fn score(&self, decisions: &[&Prepared]) -> Result<Vec<Scored>, ServiceError> {
+        self.score_unless(decisions, &Interrupt::default())
+    }
+
+    /// Like [`Self::score`], unless `interrupt` is asked first.
+    fn score_unless(
+        &self,
+        decisions: &[&Prepared],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<Scored>, ServiceError> {
         let started = Instant::now();
         let mut batch = PackedBatch::new();
         let packed = decisions
             .iter()
             .map(|prepared| PackedDecision::pack(&prepared.encoded, &self.readout, &mut batch))
             .collect::<Result<Vec<_>, _>>()?;
-        let hidden = self.backbone.forward(&batch)?;
+        let hidden = self.backbone.forward_unless(&batch, interrupt)?;
         let forward = started.elapsed();
         packed
             .iter()
@@ -218,7 +229,8 @@ impl BatchRunner for Service {
     type Job = Prepared;
     type Output = Scored;
 
-    fn run(&self, jobs: &[&Prepared]) -> Result<Vec<Scored>, String> {
-        self.score(jobs).map_err(|error| error.to_string())
+    fn run(&self, jobs: &[&Prepared], interrupt: &Interrupt) -> Result<Vec<Scored>, String> {
+        self.score_unless(jobs, interrupt)
+            .map_err(|error| error.to_string())
     }
 }

@@ -23,6 +23,12 @@ fn bodies_that_are_not_json() {
         (b"{\"state\": \"\xed\xa0\x80\"}", "UTF-8"),
         (b"{\"state\": \"a\nb\"}", "control character"),
         (b"{} {}", "trailing"),
+        (
+            b"\xef\xbb\xbf{}",
+            "the body starts with a byte order mark; send UTF-8 without it",
+        ),
+        (b"\xff\xfe{\0}\0", "UTF-16"),
+        (b"{\"state\": [1e400]}", "is 1e400"),
         (deep.as_bytes(), "deeper than 100"),
         (open.as_bytes(), "deeper than 100"),
     ] {
@@ -122,6 +128,98 @@ fn fields_that_are_wrong() {
 }
 
 #[test]
+fn a_number_out_of_range_is_shown_with_its_range() {
+    let rig = Rig::start();
+    for (field, most) in [("order_averages", 256), ("deadline_ms", 600_000)] {
+        for value in [
+            "-1",
+            "0",
+            "1.5",
+            "1e+300",
+            "1e400",
+            "-1e400",
+            "99999999999",
+            "\"1\"",
+            "true",
+            "[1]",
+        ] {
+            let body = format!(r#"{{"state":"s","question":"q","options":["a","b"],"{field}":{value}}}"#);
+            let reply = post(rig.address, "/decide", body.as_bytes());
+            let error = reply.error();
+            assert_eq!(
+                (reply.status, &error["field"]),
+                (422, &json!(field)),
+                "{body}: {error}"
+            );
+            let message = error["message"].as_str().unwrap();
+            let shown = if value == "[1]" { "an array" } else { value };
+            assert_eq!(
+                message,
+                format!("is {shown}: use a whole number from 1 to {most}"),
+                "{body}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_message_speaks_of_rust_or_repeats_a_whole_body() {
+    let rig = Rig::start();
+    let long = "x".repeat(100_000);
+    for (path, body) in [
+        ("/decide", json!({"state": "s", "questions": 3})),
+        ("/decide", json!({"state": "s", "questions": [3]})),
+        ("/decide", json!({"state": "s", "options": {"a": 1}})),
+        ("/decide", json!({"state": "s", "options": long})),
+        ("/decide", json!({"state": "s", "type": long})),
+        ("/decide", json!({"state": "s", "type": [1]})),
+        ("/decide", json!({"state": "s", "truncate": 3})),
+        ("/decide", json!({"state": "s", "truncate": long})),
+        ("/decide", json!({"state": "s", "model": 3, "options": ["a"]})),
+        ("/decide", json!({"state": "s", "id": 3, "options": ["a"]})),
+        ("/decide", json!({"state": 3})),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "noul", "criteria": 3}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "noul", "criteria": [1]}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "choice", "criteria": 3}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "score", "criteria": long}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": long}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": {"a": long}}}}),
+        ),
+        (
+            "/v1/systemone",
+            json!({"state": 3, "questions": {"q": {"type": "noul", "instructions": "q"}}}),
+        ),
+    ] {
+        let reply = post(rig.address, path, body.to_string().as_bytes());
+        let text = String::from_utf8(reply.body).unwrap();
+        assert_eq!(reply.status, 422, "{text}");
+        assert!(text.len() < 2_000, "{} bytes", text.len());
+        for word in [
+            "struct ", "u64", "usize", "sequence", " map", "enum", "unit", "variant",
+        ] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
+    }
+}
+
+#[test]
 fn routes_methods_and_types() {
     let rig = Rig::start();
     assert_eq!(get(rig.address, "/").error()["type"], "not_found");
@@ -156,6 +254,64 @@ fn routes_methods_and_types() {
             "{headers:?}"
         );
     }
+}
+
+#[test]
+fn heads_that_are_too_long() {
+    let rig = Rig::start();
+    let path = |length: usize| format!("/health?{}", "q".repeat(length - "/health?".len()));
+    assert_eq!(get(rig.address, &path(8 << 10)).status, 200);
+    for length in [(8 << 10) + 1, 60_000] {
+        let reply = get(rig.address, &path(length));
+        assert_eq!(
+            (reply.status, &reply.error()["type"]),
+            (414, &json!("target_too_long"))
+        );
+        assert!(
+            reply.error()["message"]
+                .as_str()
+                .unwrap()
+                .contains(&length.to_string())
+        );
+    }
+    let names: Vec<_> = (0..400).map(|index| format!("x-{index}")).collect();
+    let many = |count: usize| {
+        let fields: Vec<_> = names
+            .iter()
+            .take(count)
+            .map(|name| (name.as_str(), "1"))
+            .collect();
+        send(rig.address, "GET", "/health", &fields, b"")
+    };
+    // Two more are the client's own.
+    assert_eq!(many(98).status, 200);
+    for count in [99, 400] {
+        let reply = many(count);
+        assert_eq!(
+            (reply.status, &reply.error()["type"]),
+            (431, &json!("head_too_large"))
+        );
+    }
+    let cookie = |length: usize| {
+        send(
+            rig.address,
+            "GET",
+            "/health",
+            &[("cookie", &"c".repeat(length))],
+            b"",
+        )
+    };
+    assert_eq!(cookie(30 << 10).status, 200);
+    for length in [33 << 10, 60_000] {
+        let reply = cookie(length);
+        assert_eq!(
+            (reply.status, &reply.error()["type"]),
+            (431, &json!("head_too_large"))
+        );
+    }
+    // In the shape of the protocol that was spoken.
+    let reply = get(rig.address, &path(9_000).replacen("/health", "/v1/models", 1));
+    assert_eq!(reply.json()["detail"]["error_type"], "target_too_long");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn mistakes_are_lists_of_places() {
         (
             json!({"type": "score", "criteria": {"0": "x"}}),
             json!(["body", "questions", "id 1", "score", "criteria"]),
-            "sequence",
+            "array",
         ),
         (
             json!({"type": "score", "criteria": ["x", null]}),
@@ -167,6 +167,11 @@ fn mistakes_are_lists_of_places() {
             json!({"type": "noul", "instructions": 3}),
             json!(["body", "questions", "id 1", "noul", "instructions"]),
             "integer",
+        ),
+        (
+            json!({"type": "noul", "instruction": "misspelt"}),
+            json!(["body", "questions", "id 1", "noul", "instruction"]),
+            "expected `instructions` or `criteria`",
         ),
     ] {
         let reply = ask(question.clone());

@@ -9,6 +9,8 @@ mod versus;
 use assize::bench::{self, Host, Output, Record};
 use clap::{Args, Subcommand};
 
+use super::output::print;
+
 /// Arguments of `assize bench`.
 #[derive(Debug, Args)]
 pub struct BenchArguments {
@@ -64,7 +66,9 @@ impl BenchArguments {
     }
 
     fn print<R: Record>(&self, records: &[R]) -> anyhow::Result<()> {
-        Ok(bench::write(records, self.form(), std::io::stdout().lock())?)
+        let mut text = Vec::new();
+        bench::write(records, self.form(), &mut text)?;
+        Ok(print(&String::from_utf8(text)?)?)
     }
 }
 

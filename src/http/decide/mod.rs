@@ -73,7 +73,7 @@ pub(super) async fn decide(State(app): State<Arc<App>>, request: Request) -> Res
     let body = receive(request, app.body_limits()).await?;
     let answered = app
         .answer(arrival, |service| {
-            let request = DecideRequest::read(body.into_json()?)?;
+            let request = DecideRequest::parse(&body.into_plain()?)?;
             request.check_model(service)?;
             let asked = request.into_asked()?;
             let prepared = service

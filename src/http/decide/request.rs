@@ -16,16 +16,18 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::content::TextOrJson;
 use crate::http::fault::{MAX_QUESTIONS, blame};
-use crate::http::fields;
+use crate::http::fields::{self, Name, Object};
+use crate::http::json::{self, JsonError};
 use crate::http::model_name::check_model;
 use crate::http::place::Place;
 use crate::http::problem::{Fault, Problem, ProblemKind};
+use crate::http::whole_number::WholeNumber;
 use crate::service::{DecisionSettings, Service, ServiceError};
 
-/// Most option orders that may be averaged over.
-const MAX_ORDER_AVERAGES: usize = MAX_OPTIONS;
-/// Longest deadline that a request may ask for.
-const MAX_DEADLINE_MS: u64 = 600_000;
+/// Option orders that may be averaged over.
+type OrderAverages = WholeNumber<{ MAX_OPTIONS as u64 }>;
+/// Milliseconds that a request may ask for.
+type DeadlineMs = WholeNumber<600_000>;
 
 /// A state and the questions about it.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
@@ -38,14 +40,15 @@ pub struct DecideRequest {
     model: Option<String>,
     /// Several questions. Not together with a question at the top level.
     #[serde(default)]
-    #[schema(min_items = 1, max_items = 1024)]
-    questions: Option<Vec<DecideQuestion>>,
+    #[schema(value_type = Option<Vec<DecideQuestion>>, min_items = 1, max_items = 1024)]
+    questions: Option<Vec<Object<DecideQuestion>>>,
     /// One question: its id, returned with the answer.
     #[serde(default)]
     id: Option<String>,
     /// One question: its type. May be left out beside `options` (choice) and `levels` (score).
     #[serde(default, rename = "type")]
-    kind: Option<QuestionType>,
+    #[schema(value_type = Option<QuestionType>)]
+    kind: Option<Name<QuestionType>>,
     /// One question: what is asked.
     #[serde(default)]
     question: Option<TextOrJson>,
@@ -68,16 +71,17 @@ pub struct DecideRequest {
     when_false: Option<TextOrJson>,
     /// Option orders to average over, in the same forward pass; 1 is the caller's order alone.
     #[serde(default)]
-    #[schema(minimum = 1, maximum = 256, default = 1)]
-    order_averages: Option<usize>,
+    #[schema(value_type = Option<usize>, minimum = 1, maximum = 256, default = 1)]
+    order_averages: Option<OrderAverages>,
     /// Which part of a state that is too long is dropped; `error` refuses such a state.
     #[serde(default)]
     #[schema(value_type = Option<String>, pattern = "^(error|start|end|middle)$", default = "error")]
-    truncate: Option<Truncate>,
-    /// Time after which the answer is of no use, counted from the arrival of the request.
+    truncate: Option<Name<Truncate>>,
+    /// Time after which the answer is of no use, counted from the arrival of the request. It is then taken out of the
+    /// queue; a forward pass that serves nobody else is ended.
     #[serde(default)]
-    #[schema(minimum = 1, maximum = 600_000)]
-    deadline_ms: Option<u64>,
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 600_000)]
+    deadline_ms: Option<DeadlineMs>,
 }
 
 /// One question of several.
@@ -89,7 +93,8 @@ pub struct DecideQuestion {
     id: Option<String>,
     /// May be left out beside `options` (choice) and `levels` (score).
     #[serde(default, rename = "type")]
-    kind: Option<QuestionType>,
+    #[schema(value_type = Option<QuestionType>)]
+    kind: Option<Name<QuestionType>>,
     /// What is asked.
     #[serde(default)]
     question: Option<TextOrJson>,
@@ -198,11 +203,29 @@ pub(super) struct Asked {
 }
 
 impl DecideRequest {
-    /// Reads a body.
+    /// Reads a body from its bytes.
     ///
     /// # Errors
-    /// A field is missing, unknown or of the wrong type.
-    pub(super) fn read(body: Value) -> Result<Self, Problem> {
+    /// It is not JSON, or a field is missing, unknown, of the wrong type or out of range.
+    pub(super) fn parse(body: &[u8]) -> Result<Self, Problem> {
+        let body = json::parse(body).map_err(|error| {
+            // A number that no reader holds fails before its field is read; its range is said all the same.
+            if let JsonError::HugeNumber { number, place } = &error {
+                let message = match place.to_string().as_str() {
+                    "order_averages" => Some(OrderAverages::refuse(number)),
+                    "deadline_ms" => Some(DeadlineMs::refuse(number)),
+                    _ => None,
+                };
+                if let Some(message) = message {
+                    return Fault::value(place.clone(), message).into();
+                }
+            }
+            Problem::from(error)
+        })?;
+        Self::read(body)
+    }
+
+    fn read(body: Value) -> Result<Self, Problem> {
         if !body.is_object() {
             return Err(Fault::value(Place::body(), "the body must be a JSON object").into());
         }
@@ -220,17 +243,6 @@ impl DecideRequest {
     /// Fields that do not belong together, or values out of range.
     pub(super) fn into_asked(self) -> Result<Asked, Problem> {
         let body = Place::body();
-        let order_averages = self.order_averages.unwrap_or(1);
-        if !(1..=MAX_ORDER_AVERAGES).contains(&order_averages) {
-            let message = format!("is {order_averages}: use 1 to {MAX_ORDER_AVERAGES}");
-            return Err(Fault::value(body.key("order_averages"), message).into());
-        }
-        if let Some(deadline) = self.deadline_ms
-            && !(1..=MAX_DEADLINE_MS).contains(&deadline)
-        {
-            let message = format!("is {deadline}: use 1 to {MAX_DEADLINE_MS}");
-            return Err(Fault::value(body.key("deadline_ms"), message).into());
-        }
         let single = DecideQuestion {
             id: self.id,
             kind: self.kind,
@@ -253,7 +265,7 @@ impl DecideRequest {
                 check_question_count(questions.len(), &place)?;
                 let placed = questions.into_iter().enumerate();
                 placed
-                    .map(|(index, question)| (place.index(index), question))
+                    .map(|(index, Object(question))| (place.index(index), question))
                     .collect()
             }
         };
@@ -264,10 +276,13 @@ impl DecideRequest {
                 questions: Vec::with_capacity(placed.len()),
             },
             settings: DecisionSettings {
-                order_averages,
-                truncate: self.truncate.unwrap_or_default(),
+                // At most 256.
+                order_averages: self.order_averages.map_or(1, |orders| orders.get() as usize),
+                truncate: self.truncate.map(|Name(part)| part).unwrap_or_default(),
             },
-            deadline: self.deadline_ms.map(Duration::from_millis),
+            deadline: self
+                .deadline_ms
+                .map(|deadline| Duration::from_millis(deadline.get())),
             ids: Vec::with_capacity(placed.len()),
             places: Vec::with_capacity(placed.len()),
         };
@@ -345,8 +360,8 @@ impl DecideQuestion {
     }
 
     fn into_question(self, place: &Place) -> Result<Question, Problem> {
-        let kind = match (self.kind, &self.options, &self.levels) {
-            (Some(kind), ..) => kind,
+        let kind = match (&self.kind, &self.options, &self.levels) {
+            (Some(Name(kind)), ..) => *kind,
             (None, Some(_), Some(_)) => {
                 let message = "stands beside `options`: give options for a choice or levels for a score";
                 return Err(Fault::value(place.key("levels"), message).into());
@@ -540,7 +555,7 @@ mod tests {
                 "when_true",
                 "choice",
             ),
-            (json!({"state": "s", "type": "box"}), "type", "unknown variant"),
+            (json!({"state": "s", "type": "box"}), "type", "unknown value"),
             (
                 json!({"state": "s", "question": "q", "instructions": "q", "options": ["a"]}),
                 "instructions",
@@ -551,7 +566,31 @@ mod tests {
                 "questions",
                 "at least one",
             ),
-            (json!({"state": "s", "questions": {}}), "questions", "sequence"),
+            (
+                json!({"state": "s", "questions": {}}),
+                "questions",
+                "invalid type: an object, expected an array",
+            ),
+            (
+                json!({"state": "s", "questions": [3]}),
+                "questions[0]",
+                "expected an object",
+            ),
+            (
+                json!({"state": "s", "questions": [["id", "predicate", "q"]]}),
+                "questions[0]",
+                "invalid type: an array, expected an object",
+            ),
+            (
+                json!({"state": "s", "type": {"choice": null}, "options": ["a"]}),
+                "type",
+                "a string",
+            ),
+            (
+                json!({"state": "s", "type": 3, "options": ["a"]}),
+                "type",
+                "a string",
+            ),
             (
                 json!({"state": "s", "question": "q", "questions": [{"options": ["a"]}]}),
                 "question",
@@ -580,12 +619,12 @@ mod tests {
             (
                 json!({"state": "s", "options": ["a"], "order_averages": -1}),
                 "order_averages",
-                "invalid value",
+                "is -1: use a whole number from 1 to 256",
             ),
             (
                 json!({"state": "s", "options": ["a"], "deadline_ms": 0}),
                 "deadline_ms",
-                "1 to 600000",
+                "is 0: use a whole number from 1 to 600000",
             ),
             (
                 json!({"state": "s", "options": ["a"], "truncate": "left"}),

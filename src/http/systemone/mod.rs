@@ -13,13 +13,14 @@ pub use response::SystemOneResponse;
 
 use super::app::App;
 use super::body::receive;
+use super::json;
 use super::pipeline::{Arrival, Ready};
 use super::problem::Problem;
 use request::Asked;
 
 /// Answers named questions about a state, in the shape of System One.
 ///
-/// Unknown fields at the top level are ignored. Fields of this server's own start with `x_`. Authorization is not
+/// Unknown fields at the top level are ignored; inside a question they are refused. Fields of this server's own start with `x_`. Authorization is not
 /// checked.
 #[utoipa::path(
     post,
@@ -45,7 +46,7 @@ pub(super) async fn systemone(State(app): State<Arc<App>>, request: Request) -> 
     let body = receive(request, app.body_limits()).await?;
     let answered = app
         .answer(arrival, |service| {
-            let asked = Asked::read(body.into_json()?, service)?;
+            let asked = Asked::read(json::parse(&body.into_plain()?)?, service)?;
             let prepared = service
                 .prepare(&asked.decision, Default::default())
                 .map_err(|error| asked.blame(&error))?;

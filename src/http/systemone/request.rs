@@ -5,11 +5,12 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Ref, Schema, Type};
+use utoipa::openapi::schema::{self, ObjectBuilder, OneOfBuilder, Ref, Schema, Type};
 
 use crate::http::content::TextOrJson;
+use crate::http::excerpt::excerpt;
 use crate::http::fault::{MAX_QUESTIONS, blame};
-use crate::http::fields;
+use crate::http::fields::{self, Object};
 use crate::http::model_name::check_model;
 use crate::http::place::Place;
 use crate::http::problem::{Fault, Problem, ProblemKind};
@@ -47,17 +48,20 @@ pub enum SystemOneQuestion {
 
 /// Yes or no. Needs instructions or a criterion.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NoulQuestion {
     /// What is asked.
     #[serde(default)]
     instructions: Option<TextOrJson>,
     /// What counts as true and as false.
     #[serde(default)]
-    criteria: Option<NoulCriteria>,
+    #[schema(value_type = Option<NoulCriteria>)]
+    criteria: Option<Object<NoulCriteria>>,
 }
 
 /// What counts as true and as false.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NoulCriteria {
     /// What counts as true.
     #[serde(default, rename = "true")]
@@ -69,6 +73,7 @@ pub struct NoulCriteria {
 
 /// One of several options.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ChoiceQuestion {
     /// What is asked.
     #[serde(default)]
@@ -79,7 +84,7 @@ pub struct ChoiceQuestion {
 }
 
 /// `#[schema]` cannot say this: an object whose values are content or null.
-fn choice_criteria() -> Object {
+fn choice_criteria() -> schema::Object {
     let null = ObjectBuilder::new().schema_type(Type::Null);
     let value = OneOfBuilder::new()
         .item(Ref::from_schema_name(TextOrJson::name()))
@@ -94,6 +99,7 @@ fn choice_criteria() -> Object {
 
 /// A position on ordered levels.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ScoreQuestion {
     /// What is asked.
     #[serde(default)]
@@ -272,7 +278,7 @@ fn take_questions(body: &mut Map<String, Value>) -> Result<Map<String, Value>, P
 
 /// Reads one question; its fields stand at `questions.<id>.<type>`.
 fn read_question(question: Value, place: &Place) -> Result<(Question, Place), Problem> {
-    let Value::Object(fields) = &question else {
+    let Value::Object(mut fields) = question else {
         let message = "must be an object with a `type`";
         return Err(Fault {
             place: place.clone(),
@@ -281,10 +287,11 @@ fn read_question(question: Value, place: &Place) -> Result<(Question, Place), Pr
         }
         .into());
     };
-    let kind = match fields.get("type") {
-        Some(Value::String(kind)) => kind.clone(),
+    // What is left must all be known to the type: a misspelt field would change the question without a word.
+    let kind = match fields.shift_remove("type") {
+        Some(Value::String(kind)) => kind,
         Some(other) => {
-            let message = format!("is {other}: use noul, choice or score");
+            let message = format!("is {}: use noul, choice or score", excerpt(&other.to_string()));
             return Err(Fault {
                 place: place.key("type"),
                 message,
@@ -304,6 +311,7 @@ fn read_question(question: Value, place: &Place) -> Result<(Question, Place), Pr
         }
     };
     let inside = place.key(kind.clone());
+    let question = Value::Object(fields);
     let question = match kind.as_str() {
         "noul" => SystemOneQuestion::Noul(fields::read(question, &inside)?),
         "choice" => SystemOneQuestion::Choice(fields::read(question, &inside)?),
@@ -314,7 +322,7 @@ fn read_question(question: Value, place: &Place) -> Result<(Question, Place), Pr
             return Err(Fault::value(place.key("type"), message).into());
         }
         other => {
-            let message = format!("is {other:?}: use noul, choice or score");
+            let message = format!("is {:?}: use noul, choice or score", excerpt(other));
             return Err(Fault {
                 place: place.key("type"),
                 message,
@@ -330,9 +338,9 @@ impl SystemOneQuestion {
     fn into_question(self, place: &Place) -> Result<Question, Problem> {
         let (instructions, shape) = match self {
             Self::Noul(noul) => {
-                let (when_true, when_false) = noul
-                    .criteria
-                    .map_or((None, None), |criteria| (criteria.when_true, criteria.when_false));
+                let (when_true, when_false) = noul.criteria.map_or((None, None), |Object(criteria)| {
+                    (criteria.when_true, criteria.when_false)
+                });
                 let shape = Shape::Predicate {
                     when_true: when_true.map(|content| content.0),
                     when_false: when_false.map(|content| content.0),
@@ -397,7 +405,7 @@ mod tests {
     #[test]
     fn keeps_ids_and_option_order() {
         let body = json!({"state": {"z": 1, "a": 2}, "model": null, "x_nonce": 1, "questions": {
-            "🙂 q": {"type": "choice", "criteria": {"b": null, "a": {"k": 1}, "": "nothing"}, "extra": 1},
+            "🙂 q": {"type": "choice", "criteria": {"b": null, "a": {"k": 1}, "": "nothing"}},
             "n": {"type": "noul", "instructions": null, "criteria": {"true": ["t"], "false": null}},
         }});
         let (asked, model) = Asked::parse(body).unwrap();
@@ -429,6 +437,11 @@ mod tests {
             "g": {"type": "box"},
             "h": {"type": "choice", "criteria": {"x": 3}},
             "i": [],
+            "j": {"type": "noul", "instruction": "x"},
+            "k": {"type": "noul", "criteria": {"true": "x", "flase": "y"}},
+            "l": {"type": "choice", "criteria": {"x": null}, "options": ["x"]},
+            "m": {"type": "score", "criteria": ["x"], "levels": ["x"]},
+            "n": {"type": "noul", "criteria": ["x", "y"]},
         }, "assets": {"pic": {"type": "image"}}});
         let problem = Asked::parse(body).unwrap_err();
         let places: Vec<_> = problem
@@ -450,9 +463,21 @@ mod tests {
                 "questions.g.type",
                 "questions.h.choice.criteria.x",
                 "questions.i",
+                "questions.j.noul.instruction",
+                "questions.k.noul.criteria.flase",
+                "questions.l.choice.options",
+                "questions.m.score.levels",
+                "questions.n.noul.criteria",
             ]
         );
         assert_eq!(problem.faults[7].code, "missing");
+        let unknown = &problem.faults[11];
+        assert_eq!(unknown.code, "extra_forbidden");
+        assert!(
+            unknown.message.contains("`instructions` or `criteria`"),
+            "{}",
+            unknown.message
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod protobuf;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ort::session::Session;
+use ort::session::{RunOptions, Session};
 use ort::value::Tensor;
 
 pub(crate) use self::library::{is_library, library_in};
@@ -22,8 +22,8 @@ use self::operators::{OutputConstants, Shared};
 use super::{EngineOptions, Host, Source, default_precision};
 use crate::kernels::Isa;
 use crate::{
-    Backbone, DecoderDescription, EngineInfo, HiddenStates, ModelError, PackedBatch, Precision, TokenId,
-    check_fit,
+    Backbone, DecoderDescription, EngineInfo, HiddenStates, Interrupt, ModelError, PackedBatch, Precision,
+    TokenId, check_fit,
 };
 
 /// The engine's name.
@@ -186,6 +186,10 @@ impl Backbone for OnnxBackbone {
     }
 
     fn forward(&self, batch: &PackedBatch) -> Result<HiddenStates, ModelError> {
+        self.forward_unless(batch, &Interrupt::default())
+    }
+
+    fn forward_unless(&self, batch: &PackedBatch, interrupt: &Interrupt) -> Result<HiddenStates, ModelError> {
         if batch.reads().is_empty() {
             return Err(ModelError::InvalidBatch("nothing is to be read".into()));
         }
@@ -229,7 +233,20 @@ impl Backbone for OnnxBackbone {
             "tokens" => tokens, "rows" => ints((0..rows).collect())?, "segments" => table, "reads" => reads
         ];
         let mut session = locked(&self.decoder);
-        let outputs = session.run(inputs).map_err(engine_error)?;
+        // ONNX Runtime looks between nodes whether it is to end.
+        let options = Arc::new(RunOptions::new().map_err(engine_error)?);
+        let end = {
+            let options = Arc::clone(&options);
+            // It only sets a flag; were that to fail, the pass would run to its end.
+            move || _ = options.terminate()
+        };
+        let outputs = interrupt
+            .during(end, || session.run_with_options(inputs, &options))
+            .ok_or(ModelError::Interrupted)?
+            .map_err(|error| match interrupt.is_asked() {
+                true => ModelError::Interrupted,
+                false => engine_error(error),
+            })?;
         let (_, values) = outputs["hidden"]
             .try_extract_tensor::<f32>()
             .map_err(engine_error)?;
