@@ -47,6 +47,24 @@ pub enum PromptError {
         /// The token's text.
         token: String,
     },
+    /// A medium of a kind that the form cannot show.
+    #[error("medium {medium} is {kind}, which this model does not take: its prompt form {form:?} shows none")]
+    MediumUnknown {
+        /// Index of the medium in the request, from 0.
+        medium: usize,
+        /// Its kind.
+        kind: &'static str,
+        /// The form's name.
+        form: String,
+    },
+    /// A medium without a soft token.
+    #[error("medium {medium} ({kind}) is empty: it gives the model nothing to see or hear")]
+    EmptyMedium {
+        /// Index of the medium in the request, from 0.
+        medium: usize,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// The request asks nothing.
     #[error("`questions` is empty: ask at least one question")]
     NoQuestions,

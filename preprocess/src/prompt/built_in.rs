@@ -1,9 +1,10 @@
-//! Built-in forms: a frame (what a model family puts around turns) times a wording.
+//! Built-in forms: a frame (what a model family puts around turns) times a wording, and forms of single checkpoints.
 //!
 //! Which one is a model's default is a matter of measurement and stands in the model's card.
 
 use super::PromptForm;
-use super::form::{RawForm, RawShape, default_gap};
+use super::form::{RawForm, RawShape, default_gap, yes};
+use super::trim::Trim;
 use crate::PromptError;
 
 /// What a model family puts around the user's text and the answer.
@@ -117,11 +118,22 @@ const WORDINGS: &[(Wording, &str)] = &[
     (Wording::Letters, "letters"),
 ];
 
+/// Forms that a checkpoint was trained with, word for word, as JSON.
+///
+/// `jev-omni` shows a video as pictures; `jev-omni-native` shows it as the processor of Gemma 4 does, with the time of
+/// each frame.
+const TRAINED: &[(&str, &str)] = &[
+    ("jev-omni", include_str!("forms/jev-omni.json")),
+    ("jev-omni-native", include_str!("forms/jev-omni-native.json")),
+];
+
 impl PromptForm {
-    /// Names of all built-in forms, `FRAME-WORDING`: for example `chatml-answer`, `plain-question`, `gemma-letters`.
+    /// Names of all built-in forms: `FRAME-WORDING`, for example `chatml-answer`, `plain-question`, `gemma-letters`,
+    /// and those of single checkpoints, for example `jev-omni`.
     pub fn built_in_names() -> Vec<String> {
         pairs()
             .map(|(frame, _, wording)| format!("{}-{wording}", frame.name))
+            .chain(TRAINED.iter().map(|(name, _)| (*name).to_owned()))
             .collect()
     }
 
@@ -130,6 +142,9 @@ impl PromptForm {
     /// # Errors
     /// No form has that name; the text lists the names.
     pub fn built_in(name: &str) -> Result<Self, PromptError> {
+        if let Some((_, json)) = TRAINED.iter().find(|(trained, _)| *trained == name) {
+            return Self::from_json(json.as_bytes());
+        }
         pairs()
             .find(|(frame, _, wording)| {
                 name.strip_prefix(frame.name)
@@ -249,6 +264,10 @@ fn raw(name: &str, frame: &Frame, wording: Wording) -> RawForm {
         false_text: "No".into(),
         label: (wording == Wording::Letters).then(|| format!("{}{{label}}", frame.lead)),
         middle_gap: default_gap(),
+        media: None,
+        joined: false,
+        trim: Trim::None,
+        quoted_names: yes(),
     }
 }
 
@@ -259,7 +278,7 @@ mod tests {
     #[test]
     fn every_form_is_valid_and_survives_json() {
         let names = PromptForm::built_in_names();
-        assert_eq!(names.len(), 49);
+        assert_eq!(names.len(), 51);
         let mut fingerprints = std::collections::HashSet::new();
         for name in names {
             let form = PromptForm::built_in(&name).unwrap();

@@ -8,12 +8,24 @@ pub struct EncodedDecision {
     /// The state template, filled: the tokens that every question shares. May be empty in forms that start with
     /// nothing but an empty state.
     pub state: Vec<TokenId>,
+    /// Where soft tokens stand in `state`: one run per picture, frame and sound, in order. The ids there are those of the
+    /// form's place-holding tokens.
+    pub soft_runs: Vec<SoftRun>,
     /// The state template with an empty state, where it was asked for.
     pub prior_state: Option<Vec<TokenId>>,
     /// Tokens of the state that a truncation policy dropped.
     pub truncated_tokens: usize,
     /// The questions, in the caller's order.
     pub questions: Vec<EncodedQuestion>,
+}
+
+/// Consecutive places of a state that the soft tokens of one picture, frame or sound take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SoftRun {
+    /// The first place, counted in tokens of the state.
+    pub start: usize,
+    /// Number of places.
+    pub len: usize,
 }
 
 /// One question in every option order that is averaged over.
@@ -54,6 +66,21 @@ impl EncodedDecision {
 }
 
 impl EncodedQuestion {
+    /// A question of `options` options. A form that does not show them has one order only: the same prompt need not be
+    /// read twice.
+    pub(super) fn new(options: usize, mut orders: Vec<EncodedOrder>) -> Self {
+        if let [first, others @ ..] = orders.as_slice()
+            && others.iter().all(|other| {
+                other.tokens == first.tokens
+                    && other.labels == first.labels
+                    && other.branches == first.branches
+            })
+        {
+            orders.truncate(1);
+        }
+        Self { options, orders }
+    }
+
     /// Tokens of the longest path below the state.
     pub fn longest_path(&self) -> usize {
         let of_order = |order: &EncodedOrder| {

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::media_form::MediaForm;
 use super::template::{Slot, Template};
+use super::trim::Trim;
 use crate::PromptError;
 
 /// Index of the option "false" of a predicate in scores and branches.
@@ -19,25 +21,29 @@ pub const PREDICATE_TRUE: usize = 1;
 /// |---|---|---|
 /// | `name`, `version` | identity | |
 /// | `special_tokens` | texts in the templates that stand for special tokens of the tokenizer | |
-/// | `state` | the prefix that all questions share | `{state}` exactly once |
+/// | `state` | the prefix that all questions share | `{state}` exactly once, `{media}` where the form shows media |
 /// | `choice`, `predicate`, `score` | the question, by its shape (below) | |
 /// | `true_text`, `false_text` | the options of a predicate | |
 /// | `label` | optional: a label as it stands behind the question, one token | `{label}` exactly once |
 /// | `middle_gap` | optional: text in place of a state's dropped middle | |
+/// | `media` | optional: the media that the form shows ([`MediaForm`]) | |
+/// | `joined` | optional, true: state and question are tokenised as one text | |
+/// | `trim` | optional, `"python"`: white space is cut as Python's `str.strip` does off the text between `{media}` and the next special token; for joined forms | |
+/// | `quoted_names` | optional, false: option names with line breaks or outer spaces are listed as they are, not as JSON strings | |
 ///
 /// The fields of a question shape:
 ///
 /// | field | meaning | slots |
 /// |---|---|---|
-/// | `question` | what follows the state, up to where the answer starts | `{instructions}`, `{options}`, `{names}`, `{labels}` |
+/// | `question` | what follows the state, up to where the answer starts | `{instructions}`, `{options}`, `{names}`, `{labels}`, `{count}` |
 /// | `no_instructions` | the instructions where the caller gave none | |
-/// | `option_line` | optional: what `{options}` shows of one option | `{option}`, `{label}`, `{index}` |
+/// | `option_line` | optional: what `{options}` shows of one option | `{option}`, `{label}`, `{index}`, `{number}` |
 /// | `described_line` | optional: the same for an option with a description | and `{description}` |
 /// | `branch` | an option's own text as the answer, terminator included | `{option}`, `{label}`, `{index}` |
 /// | `described_branch` | optional: the same for an option with a description | and `{description}` |
 ///
 /// `{names}` lists the options in one line ("a, b or c"), `{labels}` their labels; `{index}` counts the caller's
-/// options from 0, which is the level of a score.
+/// options from 0, which is the level of a score; `{number}` counts the shown places from 1, `{count}` is their number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawForm", into = "RawForm")]
 pub struct PromptForm {
@@ -52,6 +58,10 @@ pub struct PromptForm {
     pub(super) false_text: String,
     pub(super) label: Option<Template>,
     pub(super) middle_gap: String,
+    pub(super) media: Option<MediaForm>,
+    pub(super) joined: bool,
+    pub(super) trim: Trim,
+    pub(super) quoted_names: bool,
 }
 
 /// How one question shape is written.
@@ -83,6 +93,23 @@ pub(super) struct RawForm {
     pub(super) label: Option<String>,
     #[serde(default = "default_gap")]
     pub(super) middle_gap: String,
+    // Left out where they say nothing, so that forms without them keep their fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) media: Option<MediaForm>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) joined: bool,
+    #[serde(default, skip_serializing_if = "trims_nothing")]
+    pub(super) trim: Trim,
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub(super) quoted_names: bool,
+}
+
+fn trims_nothing(trim: &Trim) -> bool {
+    *trim == Trim::None
+}
+
+pub(super) fn yes() -> bool {
+    true
 }
 
 /// One shape as it stands in JSON.
@@ -133,6 +160,16 @@ impl PromptForm {
         self.label.is_some()
     }
 
+    /// The media that the form shows, `None` where it shows text only.
+    pub fn media(&self) -> Option<&MediaForm> {
+        self.media.as_ref()
+    }
+
+    /// Whether state and question are tokenised as one text; such a form has no prior.
+    pub fn is_joined(&self) -> bool {
+        self.joined
+    }
+
     /// sha256 (hex) of the form's canonical JSON.
     pub fn fingerprint(&self) -> String {
         // A struct of strings and numbers always serialises.
@@ -161,9 +198,23 @@ impl TryFrom<RawForm> for PromptForm {
         let parse = |field, source, allowed: &[Slot]| {
             Template::parse(source, &specials, allowed).map_err(|reason| error(field, &reason))
         };
-        let state = parse("state", raw.state, &[Slot::State])?;
+        let mut of_state = vec![Slot::State];
+        if let Some(media) = &raw.media {
+            media.check(&form)?;
+            of_state.push(Slot::Media);
+        }
+        let state = parse("state", raw.state, &of_state)?;
         if state.count(Slot::State) != 1 {
             return Err(error("state", "must hold {state} exactly once"));
+        }
+        if raw.media.is_some() && state.count(Slot::Media) != 1 {
+            return Err(error(
+                "state",
+                "must hold {media} exactly once, since `media` is given",
+            ));
+        }
+        if raw.trim != Trim::None && !(raw.joined && raw.media.is_some()) {
+            return Err(error("trim", "needs `joined` and `media`: it starts at {media}"));
         }
         let label = raw
             .label
@@ -201,6 +252,10 @@ impl TryFrom<RawForm> for PromptForm {
             true_text: raw.true_text,
             false_text: raw.false_text,
             middle_gap: raw.middle_gap,
+            media: raw.media,
+            joined: raw.joined,
+            trim: raw.trim,
+            quoted_names: raw.quoted_names,
             name: form.clone(),
             special_tokens: specials.clone(),
         })
@@ -239,8 +294,8 @@ fn shape_form(
     parse: &impl Fn(&'static str, String, &[Slot]) -> Result<Template, PromptError>,
     error: &impl Fn(&'static str, &str) -> PromptError,
 ) -> Result<ShapeForm, PromptError> {
-    let mut of_question = vec![Slot::Instructions, Slot::Options, Slot::Names];
-    let mut of_option = vec![Slot::Option, Slot::Index];
+    let mut of_question = vec![Slot::Instructions, Slot::Options, Slot::Names, Slot::Count];
+    let mut of_option = vec![Slot::Option, Slot::Index, Slot::Number];
     if labelled {
         of_question.push(Slot::Labels);
         of_option.push(Slot::Label);
@@ -279,7 +334,13 @@ fn shape_form(
         (fields.branch, Some(&branch)),
         (fields.described_branch, described_branch.as_ref()),
     ] {
-        let slots = [Slot::Option, Slot::Description, Slot::Label, Slot::Index];
+        let slots = [
+            Slot::Option,
+            Slot::Description,
+            Slot::Label,
+            Slot::Index,
+            Slot::Number,
+        ];
         if template.is_some_and(|template| slots.iter().all(|slot| template.count(*slot) == 0)) {
             return Err(error(field, "must hold a slot, or all options would be one"));
         }
@@ -316,6 +377,10 @@ impl From<PromptForm> for RawForm {
             false_text: form.false_text,
             label: form.label.map(|label| label.source().to_owned()),
             middle_gap: form.middle_gap,
+            media: form.media,
+            joined: form.joined,
+            trim: form.trim,
+            quoted_names: form.quoted_names,
         }
     }
 }

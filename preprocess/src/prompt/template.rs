@@ -6,6 +6,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
     State,
+    Media,
     Instructions,
     Options,
     Names,
@@ -14,11 +15,14 @@ pub(super) enum Slot {
     Description,
     Label,
     Index,
+    Number,
+    Count,
 }
 
 impl Slot {
-    const ALL: [(Slot, &'static str); 9] = [
+    const ALL: [(Slot, &'static str); 12] = [
         (Slot::State, "state"),
+        (Slot::Media, "media"),
         (Slot::Instructions, "instructions"),
         (Slot::Options, "options"),
         (Slot::Names, "names"),
@@ -27,6 +31,8 @@ impl Slot {
         (Slot::Description, "description"),
         (Slot::Label, "label"),
         (Slot::Index, "index"),
+        (Slot::Number, "number"),
+        (Slot::Count, "count"),
     ];
 
     pub(super) fn name(self) -> &'static str {

@@ -4,11 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::template::Slot;
+use super::PromptForm;
 use super::writer::Writer;
-use super::{EncodeOptions, PromptForm};
-use crate::tokenizer::Place;
-use crate::{PromptError, TokenId};
+use crate::PromptError;
 
 /// Which part of a state that is too long is dropped. Questions and options are never cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,69 +39,66 @@ impl std::str::FromStr for Truncate {
     }
 }
 
-/// The ids of the state template around `state`.
-pub(super) fn write_state(
-    form: &PromptForm,
-    writer: &Writer<'_>,
-    state: &str,
-) -> Result<Vec<TokenId>, PromptError> {
-    writer.write(Place::SequenceStart, &form.state, |slot| match slot {
-        Slot::State => Cow::Borrowed(state),
-        _ => Cow::Borrowed(""),
-    })
+/// What the prompt around a state leaves room for.
+pub(super) struct Room {
+    /// Most tokens on one path.
+    pub(super) context: usize,
+    /// What happens to a state that does not fit.
+    pub(super) truncate: Truncate,
+    /// Tokens on the longest path that are there beside the state's own, whatever the state.
+    pub(super) certain: usize,
+    /// What to shorten where even an empty state does not fit.
+    pub(super) fixed: String,
 }
 
-/// A state that fits.
-pub(super) struct FittedState {
-    pub(super) ids: Vec<TokenId>,
+/// A prompt around some state.
+pub(super) struct Written<T> {
+    pub(super) written: T,
+    /// Tokens of its longest path.
+    pub(super) longest_path: usize,
+}
+
+/// A prompt that fits.
+pub(super) struct Fitted<T> {
+    pub(super) written: T,
+    /// Tokens of the state that were dropped.
     pub(super) truncated_tokens: usize,
 }
 
-/// The longest question of a request: what the state must leave room for.
-#[derive(Clone, Copy)]
-pub(super) struct LongestQuestion {
-    pub(super) index: usize,
-    /// Tokens of its longest path below the state.
-    pub(super) tokens: usize,
-}
-
-/// Writes the state so that it fits the context above the longest question.
+/// Writes the prompt around as much of the state as fits; `write` gives the prompt around a text.
 ///
 /// # Errors
-/// It does not fit and the policy forbids to cut it, or the question alone does not fit.
-pub(super) fn fit_state(
+/// The state does not fit and the policy forbids to cut it, or the rest alone does not fit.
+pub(super) fn fit_state<T>(
     form: &PromptForm,
     writer: &Writer<'_>,
     state: &str,
-    question: LongestQuestion,
-    options: &EncodeOptions,
-) -> Result<FittedState, PromptError> {
-    let frame = write_state(form, writer, "")?.len();
-    let Some(allowed) = options
-        .context
-        .checked_sub(question.tokens)
-        .filter(|allowed| *allowed >= frame)
-    else {
+    room: &Room,
+    write: impl Fn(&str) -> Result<Written<T>, PromptError>,
+) -> Result<Fitted<T>, PromptError> {
+    let bare = write("")?.longest_path;
+    if bare > room.context {
         return Err(PromptError::TooLong {
-            needed: question.tokens + frame,
+            needed: bare,
             at_least: !state.is_empty(),
-            allowed: options.context,
-            what: format!("question {}", question.index),
+            allowed: room.context,
+            what: room.fixed.clone(),
             state_can_be_cut: false,
         });
-    };
-    let too_long = |state_tokens: usize, at_least| PromptError::TooLong {
-        needed: state_tokens + question.tokens,
+    }
+    let allowed = room.context.saturating_sub(room.certain);
+    let too_long = |needed: usize, at_least| PromptError::TooLong {
+        needed,
         at_least,
-        allowed: options.context,
+        allowed: room.context,
         what: "the state".into(),
         state_can_be_cut: true,
     };
-    let refuses = options.truncate == Truncate::Error;
+    let refuses = room.truncate == Truncate::Error;
     // A far too long state is refused before work is spent on it, and never held as tokens.
     let fewest = writer.tokenizer.fewest_tokens(state);
     if refuses && fewest > allowed {
-        return Err(too_long(fewest, true));
+        return Err(too_long(fewest + room.certain, true));
     }
     let enough = if refuses { allowed } else { usize::MAX };
     let counted = writer
@@ -111,37 +106,39 @@ pub(super) fn fit_state(
         .count_if_long(state, enough)?
         .filter(|count| count.at_least > allowed);
     let tokens = match counted {
-        Some(count) if refuses => return Err(too_long(count.at_least, true)),
-        Some(count) => count.tokens + frame,
+        Some(count) if refuses => return Err(too_long(count.at_least + room.certain, true)),
+        Some(count) => count.tokens + bare,
         None => {
-            let ids = write_state(form, writer, state)?;
-            if ids.len() <= allowed {
-                return Ok(FittedState {
-                    ids,
+            let whole = write(state)?;
+            if whole.longest_path <= room.context {
+                return Ok(Fitted {
+                    written: whole.written,
                     truncated_tokens: 0,
                 });
             }
             if refuses {
-                return Err(too_long(ids.len(), false));
+                return Err(too_long(whole.longest_path, false));
             }
-            ids.len()
+            whole.longest_path
         }
     };
-    let ids = cut_state(form, writer, state, options.truncate, allowed)?;
-    Ok(FittedState {
-        truncated_tokens: tokens.saturating_sub(ids.len()),
-        ids,
+    let cut = cut_state(form, writer, state, room, allowed, write)?;
+    Ok(Fitted {
+        truncated_tokens: tokens.saturating_sub(cut.longest_path),
+        written: cut.written,
     })
 }
 
-/// The longest state that the policy leaves within `allowed` tokens of the filled template.
-fn cut_state(
+/// The prompt around the longest state that the policy leaves; at most `allowed` tokens of it can fit.
+fn cut_state<T>(
     form: &PromptForm,
     writer: &Writer<'_>,
     state: &str,
-    policy: Truncate,
+    room: &Room,
     allowed: usize,
-) -> Result<Vec<TokenId>, PromptError> {
+    write: impl Fn(&str) -> Result<Written<T>, PromptError>,
+) -> Result<Written<T>, PromptError> {
+    let policy = room.truncate;
     let head = match policy {
         Truncate::Start => Part::default(),
         _ => Part::of(writer, state, allowed, |text, bytes| {
@@ -172,11 +169,11 @@ fn cut_state(
                 .into()
             }
         };
-        let ids = write_state(form, writer, &cut)?;
-        if ids.len() <= allowed || keep == 0 {
-            return Ok(ids);
+        let prompt = write(&cut)?;
+        if prompt.longest_path <= room.context || keep == 0 {
+            return Ok(prompt);
         }
-        keep = keep.saturating_sub(ids.len() - allowed);
+        keep = keep.saturating_sub(prompt.longest_path - room.context);
     }
 }
 
