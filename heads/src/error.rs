@@ -1,5 +1,7 @@
 //! The error type of this crate.
 
+use std::path::PathBuf;
+
 use assize_models::ModelError;
 
 /// Everything that can go wrong between an encoded decision and option scores.
@@ -24,6 +26,45 @@ pub enum HeadError {
         question: usize,
         /// Number of options.
         options: usize,
+    },
+    /// A question has more options than the slot head has slots, or too few to decide between.
+    #[error("question {question}: it has {options} options and this model's head takes 2 to {slots}")]
+    Slots {
+        /// Index of the question in the request, from 0.
+        question: usize,
+        /// Number of options.
+        options: usize,
+        /// Slots of the head.
+        slots: usize,
+    },
+    /// A slot head was made for hidden states of another width.
+    #[error(
+        "the head reads hidden states of {head} numbers and the model gives {model}: it belongs to another model"
+    )]
+    Width {
+        /// Width that the head reads.
+        head: usize,
+        /// Width of the model.
+        model: usize,
+    },
+    /// A slot readout without a head.
+    #[error("the slot readout needs a head, and none was loaded")]
+    NoHead,
+    /// A head's file cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A head's file is no head.
+    #[error("{path}: not a slot head: {reason}")]
+    HeadFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
     },
     /// A text readout that subtracts the prior was given a decision encoded without one.
     #[error(

@@ -5,8 +5,10 @@ mod option_trie;
 mod packed_decision;
 mod question_scores;
 mod readout;
+mod slot_head;
 
 pub use error::HeadError;
 pub use packed_decision::PackedDecision;
 pub use question_scores::QuestionScores;
 pub use readout::{Readout, Reduce};
+pub use slot_head::{HEAD_FILE, SlotHead};

@@ -7,7 +7,7 @@ use assize_preprocess::prompt::{EncodedDecision, EncodedOrder, EncodedQuestion};
 
 use crate::option_trie::{OptionTrie, Step};
 use crate::question_scores::{OrderScores, average_orders, log_sum_exp};
-use crate::{HeadError, QuestionScores, Readout, Reduce};
+use crate::{HeadError, QuestionScores, Readout, Reduce, SlotHead};
 
 /// Where the rows of one decision stand in a batch, and how they become scores.
 #[derive(Debug)]
@@ -22,6 +22,11 @@ enum PackedOrder {
     Label {
         read: ReadIndex,
         labels: Vec<TokenId>,
+    },
+    Slot {
+        read: ReadIndex,
+        /// The caller's option at each shown place, which is its slot.
+        order: Vec<usize>,
     },
     Text {
         trie: OptionTrie,
@@ -92,7 +97,7 @@ impl PackedDecision {
             .iter()
             .flat_map(|question| &question.orders)
             .map(|order| match readout {
-                Readout::Label => order.tokens.len(),
+                Readout::Label | Readout::Slot => order.tokens.len(),
                 Readout::Text { .. } => order.tokens.len() + OptionTrie::new(&order.branches).rows(),
             })
             .sum();
@@ -103,13 +108,16 @@ impl PackedDecision {
         encoded.state.len() + below + prior
     }
 
-    /// The scores of every question, from the hidden states of the batch that this decision was packed into.
+    /// The scores of every question, from the hidden states of the batch that this decision was packed into. `head` is
+    /// read by the slot readout only.
     ///
     /// # Errors
-    /// The hidden states are of another batch, the backbone fails, or a score is not finite.
+    /// The hidden states are of another batch, the backbone fails, a score is not finite, or the head is missing, of
+    /// another width or short of slots.
     pub fn scores(
         &self,
         backbone: &dyn Backbone,
+        head: Option<&SlotHead>,
         hidden: &HiddenStates,
     ) -> Result<Vec<QuestionScores>, HeadError> {
         let normalizers = self.normalizers(backbone, hidden)?;
@@ -119,7 +127,7 @@ impl PackedDecision {
             .map(|(index, orders)| {
                 let orders = orders
                     .iter()
-                    .map(|order| self.order_scores(order, backbone, hidden, &normalizers))
+                    .map(|order| self.order_scores(order, backbone, head, hidden, &normalizers))
                     .collect::<Result<Vec<_>, HeadError>>()?;
                 // Checked before averaging, which could hide an infinite score of one order.
                 for order in &orders {
@@ -153,6 +161,7 @@ impl PackedDecision {
         for order in self.questions.iter().flatten() {
             match order {
                 PackedOrder::Label { read, .. } => reads.push(*read),
+                PackedOrder::Slot { .. } => {}
                 PackedOrder::Text {
                     reads: conditioned,
                     prior_reads,
@@ -182,6 +191,7 @@ impl PackedDecision {
         &self,
         order: &PackedOrder,
         backbone: &dyn Backbone,
+        head: Option<&SlotHead>,
         hidden: &HiddenStates,
         normalizers: &HashMap<ReadIndex, f64>,
     ) -> Result<OrderScores, HeadError> {
@@ -197,6 +207,21 @@ impl PackedDecision {
                     option_mass: Some(mass),
                 })
             }
+            (PackedOrder::Slot { read, order }, _) => {
+                let head = head.ok_or(HeadError::NoHead)?;
+                let slots = head.scores(row(hidden, *read)?, order.len())?;
+                // An option that no place shows is caught as not finite.
+                let mut scores = vec![f64::NAN; order.len()];
+                for (slot, option) in slots.into_iter().zip(order) {
+                    if let Some(score) = scores.get_mut(*option) {
+                        *score = f64::from(slot);
+                    }
+                }
+                Ok(OrderScores {
+                    scores,
+                    option_mass: None,
+                })
+            }
             (
                 PackedOrder::Text {
                     trie,
@@ -207,7 +232,7 @@ impl PackedDecision {
             ) => {
                 let (reduce, less_prior) = match readout {
                     Readout::Text { reduce, less_prior } => (reduce, f64::from(less_prior)),
-                    Readout::Label => (Reduce::Sum, 0.0),
+                    Readout::Label | Readout::Slot => (Reduce::Sum, 0.0),
                 };
                 let texts = log_likelihoods(trie, reads, backbone, hidden, normalizers)?;
                 let mut scores = reduced(trie, &texts, reduce);
@@ -252,6 +277,15 @@ fn check(index: usize, question: &EncodedQuestion, readout: &Readout) -> Result<
                     return Err(malformed(format!(
                         "{} labels for {} options",
                         labels.len(),
+                        question.options
+                    )));
+                }
+            }
+            Readout::Slot => {
+                if order.order.len() != question.options {
+                    let found = order.order.len();
+                    return Err(malformed(format!(
+                        "{found} places for {} options",
                         question.options
                     )));
                 }
@@ -304,6 +338,10 @@ fn push_order(
         Readout::Label => Ok(PackedOrder::Label {
             read: batch.read_last(segment)?,
             labels: order.labels.clone().unwrap_or_default(),
+        }),
+        Readout::Slot => Ok(PackedOrder::Slot {
+            read: batch.read_last(segment)?,
+            order: order.order.clone(),
         }),
         Readout::Text { .. } => {
             let trie = OptionTrie::new(&order.branches);

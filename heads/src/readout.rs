@@ -7,13 +7,15 @@ use crate::HeadError;
 /// Largest weight of the prior that is accepted: more than 1 over-corrects, and far more is a mistake.
 const MAX_LESS_PRIOR: f32 = 2.0;
 
-/// How scores leave the model. As JSON: `{"kind": "label"}` or
+/// How scores leave the model. As JSON: `{"kind": "label"}`, `{"kind": "slot"}` or
 /// `{"kind": "text", "reduce": "mean", "less_prior": 0.5}`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RawReadout", into = "RawReadout")]
 pub enum Readout {
     /// The logit of each option's one-token label behind the question.
     Label,
+    /// The slot of a [`SlotHead`](crate::SlotHead) at each option's shown place.
+    Slot,
     /// The log-likelihood of each option's own text behind the question.
     Text {
         /// How the log-likelihoods of an option's tokens become one score.
@@ -57,10 +59,11 @@ impl Readout {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
     Label,
+    Slot,
     Text,
 }
 
@@ -79,7 +82,7 @@ impl TryFrom<RawReadout> for Readout {
 
     fn try_from(raw: RawReadout) -> Result<Self, HeadError> {
         let readout = match raw.kind {
-            Kind::Label => {
+            Kind::Label | Kind::Slot => {
                 let extra = raw
                     .reduce
                     .map(|_| "reduce")
@@ -90,7 +93,11 @@ impl TryFrom<RawReadout> for Readout {
                         reason: "belongs to kind `text` only".into(),
                     });
                 }
-                Readout::Label
+                if raw.kind == Kind::Slot {
+                    Readout::Slot
+                } else {
+                    Readout::Label
+                }
             }
             Kind::Text => Readout::Text {
                 reduce: raw.reduce.ok_or_else(|| HeadError::Readout {
@@ -113,6 +120,11 @@ impl From<Readout> for RawReadout {
                 reduce: None,
                 less_prior: None,
             },
+            Readout::Slot => RawReadout {
+                kind: Kind::Slot,
+                reduce: None,
+                less_prior: None,
+            },
             Readout::Text { reduce, less_prior } => RawReadout {
                 kind: Kind::Text,
                 reduce: Some(reduce),
@@ -130,6 +142,7 @@ mod tests {
     fn json_both_ways() {
         for (json, readout) in [
             (r#"{"kind":"label"}"#, Readout::Label),
+            (r#"{"kind":"slot"}"#, Readout::Slot),
             (
                 r#"{"kind":"text","reduce":"mean","less_prior":0.5}"#,
                 Readout::Text {
@@ -154,6 +167,7 @@ mod tests {
             (r#"{"kind":"text"}"#, "`reduce`"),
             (r#"{"kind":"label","reduce":"sum"}"#, "`reduce`"),
             (r#"{"kind":"label","less_prior":0}"#, "`less_prior`"),
+            (r#"{"kind":"slot","reduce":"sum"}"#, "`reduce`"),
             (r#"{"kind":"text","reduce":"sum","less_prior":-1}"#, "-1"),
             (r#"{"kind":"text","reduce":"sum","less_prior":3}"#, "0 (off) to 2"),
             (r#"{"kind":"text","reduce":"sum","extra":3}"#, "extra"),

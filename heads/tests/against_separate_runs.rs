@@ -4,11 +4,16 @@
 
 mod hash_backbone;
 
-use assize_heads::{HeadError, PackedDecision, QuestionScores, Readout, Reduce};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use assize_heads::{HeadError, PackedDecision, QuestionScores, Readout, Reduce, SlotHead};
 use assize_models::{Backbone, HiddenStates, PackedBatch, TokenId};
 use assize_preprocess::prompt::{EncodedDecision, EncodedOrder, EncodedQuestion};
-use hash_backbone::{HashBackbone, VOCABULARY};
+use hash_backbone::{HashBackbone, VOCABULARY, WIDTH};
 use proptest::prelude::*;
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
 
 const SUM: Readout = Readout::Text {
     reduce: Reduce::Sum,
@@ -39,6 +44,27 @@ fn log_likelihood(backbone: &HashBackbone, prompt: &[TokenId], text: &[TokenId])
         .sum()
 }
 
+/// A head of 8 slots with arbitrary numbers.
+static HEAD: LazyLock<SlotHead> = LazyLock::new(|| {
+    let number = |place: usize| ((place * 37 % 23) as f32 - 11.0) / 7.0;
+    let bytes = |count: usize, of: &dyn Fn(usize) -> f32| -> Vec<u8> {
+        (0..count).flat_map(|place| of(place).to_le_bytes()).collect()
+    };
+    let tensors = [
+        ("mu", vec![WIDTH], bytes(WIDTH, &number)),
+        ("sd", vec![WIDTH], bytes(WIDTH, &|place| 0.5 + place as f32)),
+        ("linear.weight", vec![8, WIDTH], bytes(8 * WIDTH, &number)),
+        ("linear.bias", vec![8], bytes(8, &number)),
+    ];
+    let views: HashMap<_, _> = tensors
+        .iter()
+        .map(|(name, shape, bytes)| (*name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()))
+        .collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), safetensors::serialize(&views, None).unwrap()).unwrap();
+    SlotHead::open(file.path()).unwrap()
+});
+
 /// Probabilities and option mass of one order.
 fn naive_order(
     backbone: &HashBackbone,
@@ -48,6 +74,13 @@ fn naive_order(
 ) -> (Vec<f64>, f64) {
     let prompt = [&encoded.state[..], &order.tokens].concat();
     let (scores, mass): (Vec<f64>, f64) = match readout {
+        Readout::Slot => {
+            let places: Vec<(u32, TokenId)> = (0..).zip(prompt.iter().copied()).collect();
+            let slots = HEAD.scores(&backbone.hidden(&places), order.order.len()).unwrap();
+            let slot_of = |option| order.order.iter().position(|shown| *shown == option).unwrap();
+            let scores = (0..order.order.len()).map(|option| f64::from(slots[slot_of(option)]));
+            (scores.collect(), f64::NAN)
+        }
         Readout::Label => {
             let logs = log_probabilities(backbone, &prompt);
             let of_labels: Vec<f64> = order
@@ -100,7 +133,7 @@ fn run(
     let mut batch = PackedBatch::new();
     let packed = PackedDecision::pack(encoded, readout, &mut batch)?;
     assert_eq!(batch.len(), PackedDecision::token_count(encoded, readout));
-    packed.scores(backbone, &backbone.forward(&batch)?)
+    packed.scores(backbone, Some(&HEAD), &backbone.forward(&batch)?)
 }
 
 fn has_prefix(branches: &[Vec<TokenId>]) -> bool {
@@ -130,8 +163,11 @@ fn check(backbone: &HashBackbone, encoded: &EncodedDecision, readout: &Readout, 
                 "option {option}: {found} is not {expected}"
             );
         }
-        let undefined =
-            *readout != Readout::Label && question.orders.iter().any(|order| has_prefix(&order.branches));
+        let undefined = match readout {
+            Readout::Label => false,
+            Readout::Slot => true,
+            Readout::Text { .. } => question.orders.iter().any(|order| has_prefix(&order.branches)),
+        };
         let mass = runs.iter().map(|(_, mass)| mass).sum::<f64>() / count;
         match found.option_mass {
             None => assert!(undefined),
@@ -153,14 +189,19 @@ fn encoded_order(options: usize) -> impl Strategy<Value = EncodedOrder> {
     // Few different tokens, so that options often share their starts.
     let branch = prop::collection::vec(0_u32..3, 1..5);
     let labels = Just((0..VOCABULARY as u32).collect::<Vec<_>>()).prop_shuffle();
-    (tokens(1..6), prop::collection::vec(branch, options), labels).prop_map(
-        move |(tokens, branches, labels)| EncodedOrder {
-            order: (0..options).collect(),
+    let order = Just((0..options).collect::<Vec<_>>()).prop_shuffle();
+    (
+        tokens(1..6),
+        prop::collection::vec(branch, options),
+        labels,
+        order,
+    )
+        .prop_map(move |(tokens, branches, labels, order)| EncodedOrder {
+            order,
             tokens,
             labels: Some(labels[..options].to_vec()),
             branches,
-        },
-    )
+        })
 }
 
 fn encoded_decision() -> impl Strategy<Value = EncodedDecision> {
@@ -171,6 +212,7 @@ fn encoded_decision() -> impl Strategy<Value = EncodedDecision> {
     (tokens(0..6), tokens(0..4), prop::collection::vec(question, 1..4)).prop_map(
         |(state, prior, questions)| EncodedDecision {
             state,
+            soft_runs: Vec::new(),
             prior_state: Some(prior),
             truncated_tokens: 0,
             questions,
@@ -185,6 +227,7 @@ fn readout() -> impl Strategy<Value = Readout> {
     );
     prop_oneof![
         Just(Readout::Label),
+        Just(Readout::Slot),
         text.prop_map(|(reduce, less_prior)| Readout::Text { reduce, less_prior }),
     ]
 }
@@ -203,7 +246,7 @@ proptest! {
         });
         let hidden = backbone.forward(&batch).unwrap();
         for (packed, decision) in packed.iter().zip([&first, &second]) {
-            check(&backbone, decision, &readout, &packed.scores(&backbone, &hidden).unwrap());
+            check(&backbone, decision, &readout, &packed.scores(&backbone, Some(&HEAD), &hidden).unwrap());
         }
     }
 }
@@ -211,6 +254,7 @@ proptest! {
 fn example() -> EncodedDecision {
     EncodedDecision {
         state: vec![1, 2, 3],
+        soft_runs: Vec::new(),
         prior_state: None,
         truncated_tokens: 0,
         questions: vec![EncodedQuestion {
@@ -273,6 +317,20 @@ fn what_the_readout_needs_must_be_there() {
 }
 
 #[test]
+fn a_slot_readout_needs_its_head() {
+    let backbone = HashBackbone::new();
+    let mut batch = PackedBatch::new();
+    let packed = PackedDecision::pack(&example(), &Readout::Slot, &mut batch).unwrap();
+    let hidden = backbone.forward(&batch).unwrap();
+    assert!(matches!(
+        packed.scores(&backbone, None, &hidden),
+        Err(HeadError::NoHead)
+    ));
+    let scores = packed.scores(&backbone, Some(&HEAD), &hidden).unwrap();
+    assert_eq!(scores[0].option_mass, None);
+}
+
+#[test]
 fn broken_numbers_are_errors() {
     for broken in [f32::NAN, f32::INFINITY, f32::MAX] {
         let mut backbone = HashBackbone::new();
@@ -324,7 +382,7 @@ fn hidden_states_of_another_batch_are_refused() {
     let root = other.push_segment(None, &[1]).unwrap();
     other.read_last(root).unwrap();
     let error = packed
-        .scores(&backbone, &backbone.forward(&other).unwrap())
+        .scores(&backbone, None, &backbone.forward(&other).unwrap())
         .unwrap_err();
     assert!(matches!(error, HeadError::MissingRow { .. }), "{error}");
 }

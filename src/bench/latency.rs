@@ -140,7 +140,7 @@ impl LatencySubject<'_> {
         let mut batch = PackedBatch::new();
         let packed = PackedDecision::pack(&encoded, self.readout, &mut batch)?;
         let hidden = self.backbone.forward(&batch)?;
-        for scores in packed.scores(self.backbone, &hidden)? {
+        for scores in packed.scores(self.backbone, None, &hidden)? {
             softmax(&scores.scores)?;
         }
         Ok(batch.len())

@@ -116,6 +116,7 @@ pub struct ZeroShotForm {
 pub fn readout_name(readout: &Readout) -> String {
     match readout {
         Readout::Label => "label".into(),
+        Readout::Slot => "slot".into(),
         Readout::Text { reduce, less_prior } => {
             let reduce = match reduce {
                 assize_heads::Reduce::Sum => "sum",
@@ -253,7 +254,7 @@ fn all_scores(
             .find(|(done, _)| is_start_of(batch, done))
             .map(|(_, hidden)| hidden);
         if let Some(hidden) = hidden
-            && let Some(first) = decision.scores(backbone, hidden)?.into_iter().next()
+            && let Some(first) = decision.scores(backbone, None, hidden)?.into_iter().next()
         {
             scores.push(first);
         }

@@ -38,7 +38,14 @@ pub(super) fn blame(error: &ServiceError, place: impl Fn(usize, Option<usize>) -
         ServiceError::Prompt(
             error @ (PromptError::SpecialFromText { .. } | PromptError::Tokenize { .. }),
         ) => Fault::value(Place::body(), error.to_string()).into(),
-        ServiceError::Head(error @ HeadError::NoLabels { question, .. }) => Problem::of_fault(
+        ServiceError::Head(
+            error @ HeadError::Slots {
+                question, options, ..
+            },
+        ) if *options < 2 => at(*question, None, &error.to_string()),
+        ServiceError::Head(
+            error @ (HeadError::NoLabels { question, .. } | HeadError::Slots { question, .. }),
+        ) => Problem::of_fault(
             ProblemKind::TooManyOptions,
             Fault::value(place(*question, None), error.to_string()),
         ),

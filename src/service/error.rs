@@ -30,6 +30,12 @@ pub enum ServiceError {
         /// The form's name.
         form: String,
     },
+    /// The readout subtracts the score without the state, and the prompt form writes state and question as one text.
+    #[error("model card: `less_prior` needs a prompt form that is not joined, and form {form:?} is")]
+    FormWithoutPrior {
+        /// The form's name.
+        form: String,
+    },
     /// The engine answered something other than what was asked.
     #[error("{asked} {what} were asked and {scored} scored")]
     Mismatch {

@@ -6,7 +6,7 @@ mod open;
 
 use std::time::{Duration, Instant};
 
-use assize_heads::{HeadError, PackedDecision, QuestionScores, Readout};
+use assize_heads::{HeadError, PackedDecision, QuestionScores, Readout, SlotHead};
 use assize_models::{
     ArtifactDescription, ArtifactId, Backbone, EngineInfo, Interrupt, ModelCard, PackedBatch,
 };
@@ -80,6 +80,7 @@ pub struct Service {
     tokenizer: PromptTokenizer,
     form: PromptForm,
     readout: Readout,
+    head: Option<SlotHead>,
     backbone: Box<dyn Backbone>,
     artifact: ArtifactDescription,
     id: ArtifactId,
@@ -160,6 +161,11 @@ impl Service {
                 .map_or(0, |question| question.options);
             return Err(HeadError::NoLabels { question, options }.into());
         }
+        if let Some(head) = &self.head {
+            for (index, question) in encoded.questions.iter().enumerate() {
+                head.check_options(index, question.options)?;
+            }
+        }
         let tokens = PackedDecision::token_count(&encoded, &self.readout);
         Ok(Prepared {
             encoded,
@@ -194,7 +200,7 @@ impl Service {
             .iter()
             .map(|decision| {
                 let started = Instant::now();
-                let questions = decision.scores(self.backbone.as_ref(), &hidden)?;
+                let questions = decision.scores(self.backbone.as_ref(), self.head.as_ref(), &hidden)?;
                 Ok(Scored {
                     questions,
                     forward,

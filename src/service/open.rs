@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use assize_heads::Readout;
+use assize_heads::{HEAD_FILE, HeadError, Readout, SlotHead};
 use assize_models::engines::{self, EngineOptions};
 use assize_models::store::Store;
 use assize_models::{ArtifactDescription, Backbone, Checkpoint, DEFAULT_MODEL, Precision};
@@ -59,7 +59,8 @@ impl Service {
     pub fn load(checkpoint: &Checkpoint, options: &EngineOptions) -> Result<Self, ServiceError> {
         // The card is read first: its mistakes are found before the weights are loaded.
         let readout = readout_of(checkpoint)?;
-        Self::assemble(checkpoint, readout, engines::load(checkpoint, options)?)
+        let head = head_of(checkpoint, readout)?;
+        Self::assemble(checkpoint, readout, head, engines::load(checkpoint, options)?)
     }
 
     /// Puts a checkpoint's tokenizer and card in front of a backbone that is loaded already.
@@ -67,23 +68,29 @@ impl Service {
     /// # Errors
     /// The card or the tokenizer is not valid.
     pub fn with_backbone(checkpoint: &Checkpoint, backbone: Box<dyn Backbone>) -> Result<Self, ServiceError> {
-        Self::assemble(checkpoint, readout_of(checkpoint)?, backbone)
+        let readout = readout_of(checkpoint)?;
+        Self::assemble(checkpoint, readout, head_of(checkpoint, readout)?, backbone)
     }
 
     fn assemble(
         checkpoint: &Checkpoint,
         readout: Readout,
+        head: Option<SlotHead>,
         backbone: Box<dyn Backbone>,
     ) -> Result<Self, ServiceError> {
         let card = checkpoint.card().clone();
         let form = card.prompt_form.clone();
         let tokenizer = PromptTokenizer::from_json(checkpoint.tokenizer_json())?;
+        // The readout as parsed, so that spelling a default out makes no new artifact; a head's numbers belong to it.
+        let mut read = serde_json::to_string(&readout).map_err(ServiceError::CardReadout)?;
+        if let Some(head) = &head {
+            read.push_str(head.fingerprint());
+        }
         let artifact = ArtifactDescription {
             weights: checkpoint.weights_hash().to_owned(),
             tokenizer: checkpoint.tokenizer_hash(),
             prompt_form: form.fingerprint(),
-            // The readout as parsed, so that spelling a default out makes no new artifact.
-            readout: fingerprint(&serde_json::to_string(&readout).map_err(ServiceError::CardReadout)?),
+            readout: fingerprint(&read),
             precision: backbone.engine().precision.to_string(),
             engine: engines::numerics().to_owned(),
         };
@@ -93,6 +100,7 @@ impl Service {
             tokenizer,
             form,
             readout,
+            head,
             backbone,
             artifact,
             id,
@@ -103,12 +111,40 @@ impl Service {
 fn readout_of(checkpoint: &Checkpoint) -> Result<Readout, ServiceError> {
     let card = checkpoint.card();
     let readout: Readout = serde_json::from_value(card.readout.clone()).map_err(ServiceError::CardReadout)?;
+    if readout.needs_prior() && card.prompt_form.is_joined() {
+        return Err(ServiceError::FormWithoutPrior {
+            form: card.prompt_form.name().to_owned(),
+        });
+    }
     if readout == Readout::Label && !card.prompt_form.has_labels() {
         return Err(ServiceError::FormWithoutLabels {
             form: card.prompt_form.name().to_owned(),
         });
     }
     Ok(readout)
+}
+
+/// The head of a model whose readout is `slot`: the file beside its weights.
+fn head_of(checkpoint: &Checkpoint, readout: Readout) -> Result<Option<SlotHead>, ServiceError> {
+    if readout != Readout::Slot {
+        return Ok(None);
+    }
+    let path = checkpoint.path();
+    let path = if path.is_dir() {
+        path.join(HEAD_FILE)
+    } else {
+        path.with_extension(HEAD_FILE)
+    };
+    let head = SlotHead::open(&path)?;
+    let width = checkpoint.description().hidden;
+    if head.width() != width {
+        return Err(HeadError::Width {
+            head: head.width(),
+            model: width,
+        }
+        .into());
+    }
+    Ok(Some(head))
 }
 
 fn fingerprint(text: &str) -> String {

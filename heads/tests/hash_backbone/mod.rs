@@ -7,7 +7,7 @@ use assize_models::{
 };
 
 pub const VOCABULARY: usize = 50;
-const WIDTH: usize = 12;
+pub const WIDTH: usize = 12;
 
 pub struct HashBackbone {
     description: DecoderDescription,

@@ -251,7 +251,7 @@ impl Engine<'_> {
         let mut answers = Vec::with_capacity(packed.len());
         for decision in &packed {
             let mut probabilities = Vec::new();
-            for scores in decision.scores(self.backbone, &hidden)? {
+            for scores in decision.scores(self.backbone, None, &hidden)? {
                 probabilities.extend(softmax(&scores.scores)?.into_iter().map(|found| found.get()));
             }
             answers.push(probabilities);
