@@ -86,6 +86,7 @@ impl Service {
             readout: fingerprint(&serde_json::to_string(&readout).map_err(ServiceError::CardReadout)?),
             precision: backbone.engine().precision.to_string(),
             engine: engines::numerics().to_owned(),
+            mask_style: checkpoint.mask_style(),
         };
         let id = artifact.id();
         Ok(Self {
