@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::MaskStyle;
+
 /// What an [`ArtifactId`] is a hash of. Two servers with equal descriptions give equal probabilities.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArtifactDescription {
@@ -18,6 +20,9 @@ pub struct ArtifactDescription {
     pub precision: String,
     /// Engine name and version of its numerics, for example `onnx/3`.
     pub engine: String,
+    /// Who sees whom within a picture; absent where the model reads text only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_style: Option<MaskStyle>,
 }
 
 /// `art-` and the first 16 hex digits of the sha256 of the description's JSON.
@@ -40,6 +45,12 @@ impl ArtifactDescription {
             hasher.update((field.len() as u64).to_le_bytes());
             hasher.update(field.as_bytes());
         }
+        // Nothing is added without a style, so that ids of text models stay what they were.
+        if let Some(style) = self.mask_style {
+            let field = style.to_string();
+            hasher.update((field.len() as u64).to_le_bytes());
+            hasher.update(field.as_bytes());
+        }
         ArtifactId(format!("art-{}", &hex::encode(hasher.finalize())[..16]))
     }
 }
@@ -54,5 +65,36 @@ impl ArtifactId {
 impl std::fmt::Display for ArtifactId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_style_makes_another_artifact_and_its_absence_changes_nothing() {
+        let described = |mask_style| ArtifactDescription {
+            weights: "w".into(),
+            tokenizer: "t".into(),
+            prompt_form: "p".into(),
+            readout: "r".into(),
+            precision: "float32".into(),
+            engine: "onnx/3".into(),
+            mask_style,
+        };
+        let text = described(None);
+        // What the six fields alone hash to.
+        assert_eq!(text.id().as_str(), "art-7113ee24dfeeb2fa");
+        assert!(!serde_json::to_string(&text).unwrap().contains("mask_style"));
+        let (direct, local) = (
+            described(Some(MaskStyle::Direct)),
+            described(Some(MaskStyle::Local)),
+        );
+        assert_ne!(direct.id(), local.id());
+        assert_ne!(direct.id(), text.id());
+        let json = serde_json::to_string(&local).unwrap();
+        assert!(json.contains(r#""mask_style":"local""#), "{json}");
+        assert_eq!(serde_json::from_str::<ArtifactDescription>(&json).unwrap(), local);
     }
 }

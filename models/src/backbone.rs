@@ -113,7 +113,8 @@ pub trait Backbone: Send + Sync {
     /// Runs the batch and returns the hidden state of every read.
     ///
     /// # Errors
-    /// A token id outside the vocabulary, a path longer than the context, no reads, or an engine failure.
+    /// A token id outside the vocabulary, a path longer than the context, no reads, a medium that the model does not read or
+    /// of another size than it takes, or an engine failure.
     fn forward(&self, batch: &PackedBatch) -> Result<HiddenStates, ModelError>;
 
     /// Like [`Self::forward`], unless `interrupt` is asked first. An engine that cannot end a pass runs it to its end.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{MediaDescription, PictureSight};
+
 /// The family a checkpoint belongs to; for names and messages only, never branched on by an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -12,6 +14,8 @@ pub enum Architecture {
     Qwen3,
     /// Gemma 3, text.
     Gemma3,
+    /// Gemma 4 Unified: text, pictures and sound in one decoder, without encoders.
+    Gemma4Unified,
 }
 
 /// The gate function of the feed-forward block.
@@ -24,14 +28,15 @@ pub enum Activation {
     GeluTanh,
 }
 
-/// Rotary position embedding of one layer, "half" layout: element j is paired with j + head_dim / 2.
+/// Rotary position embedding of one layer, "half" layout: element j is paired with j + head_dim / 2. A pair of frequency
+/// zero passes through.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rope {
     /// head_dim / 2 angular frequencies, scaling already applied.
     pub inverse_frequencies: Vec<f32>,
 }
 
-/// One decoder layer: norm, attention, residual, norm, gated feed-forward, residual.
+/// One decoder layer: norm, attention, residual, norm, gated feed-forward, residual, and a factor where it has one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LayerDescription {
     /// Query heads.
@@ -52,6 +57,20 @@ pub struct LayerDescription {
     pub qk_norm: bool,
     /// Whether the outputs of attention and feed-forward pass an RMS norm before they join the residual stream.
     pub post_norms: bool,
+    /// Whether values are the key projection as it leaves the matrix, before its norm and rotary embedding.
+    pub shared_key_value: bool,
+    /// Whether values pass an RMS norm per head without a weight.
+    pub value_norm: bool,
+    /// Whether the layer's output, residual included, is multiplied by a stored number; only with `post_norms`.
+    pub output_scale: bool,
+}
+
+impl LayerDescription {
+    /// Outputs of the key projection, and of the value projection where the layer has one.
+    pub fn key_value_width(&self) -> usize {
+        let matrices = if self.shared_key_value { 1 } else { 2 };
+        matrices * self.kv_heads * self.head_dim
+    }
 }
 
 /// A decoder in the terms that engines need.
@@ -79,6 +98,8 @@ pub struct DecoderDescription {
     pub logit_softcap: Option<f32>,
     /// The layers, first to last.
     pub layers: Vec<LayerDescription>,
+    /// How pictures and sound enter; `None` reads text only.
+    pub media: Option<MediaDescription>,
 }
 
 impl DecoderDescription {
@@ -87,15 +108,27 @@ impl DecoderDescription {
         self.layers
             .iter()
             .map(|layer| {
-                let attention = layer.heads * layer.head_dim * 2 + layer.kv_heads * layer.head_dim * 2;
+                let attention = layer.heads * layer.head_dim * 2 + layer.key_value_width();
                 (self.hidden * (attention + 3 * layer.intermediate)) as u64
             })
             .sum()
     }
 
-    /// Parameters, embedding included.
+    /// Parameters of the linear layers, embeddings of text and media included.
     pub fn parameters(&self) -> u64 {
         let matrices = if self.tied_output { 1 } else { 2 };
-        self.linear_macs_per_token() + (matrices * self.vocabulary * self.hidden) as u64
+        let media = self
+            .media
+            .as_ref()
+            .map_or(0, |media| media.parameters(self.hidden));
+        self.linear_macs_per_token() + (matrices * self.vocabulary * self.hidden) as u64 + media
+    }
+
+    /// What the soft tokens of a picture see of each other in one layer.
+    pub fn picture_sight(&self, layer: &LayerDescription) -> PictureSight {
+        match (&self.media, layer.window) {
+            (None, _) => PictureSight::Causal,
+            (Some(media), window) => media.mask_style.sight(window.is_some()),
+        }
     }
 }

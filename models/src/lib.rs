@@ -11,7 +11,9 @@ pub mod engines;
 mod error;
 mod interrupt;
 mod kernels;
+mod media;
 mod packed;
+mod soft_tokens;
 pub mod store;
 mod weights;
 
@@ -21,6 +23,8 @@ pub use checkpoint::{Checkpoint, ModelCard, available_bytes, check_fit, weight_s
 pub use decoder::{Activation, Architecture, DecoderDescription, LayerDescription, Rope};
 pub use error::ModelError;
 pub use interrupt::Interrupt;
-pub use packed::{PackedBatch, ReadIndex, Segment, SegmentIndex, TokenId};
+pub use media::{AudioEmbedder, MaskStyle, MediaDescription, MediaTokens, PictureSight, VisionEmbedder};
+pub use packed::{PackedBatch, Part, PlacedMedium, ReadIndex, Segment, SegmentIndex, TokenId};
+pub use soft_tokens::{Medium, PatchPosition, PatchValues, Picture, PixelScale, Sound};
 pub use store::DEFAULT_MODEL;
-pub use weights::{LayerWeight, TensorData, TensorType, Weight, WeightSource};
+pub use weights::{LayerWeight, MediaWeight, TensorData, TensorType, Weight, WeightSource};

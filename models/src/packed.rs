@@ -3,8 +3,14 @@
 //! A request's state is a root segment, each question a child of it, each option text a child of its question.
 //! A token attends to every token of its ancestors and to the earlier tokens of its own segment, and its position is
 //! counted as if its path from the root stood alone. Requests that share a batch are separate trees.
+//!
+//! Pictures and sound take rows of their own, one for each soft token. The rows of one picture also see its later ones,
+//! as far as the model's masks let them.
 
-use crate::ModelError;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{Medium, ModelError};
 
 /// An index into the vocabulary.
 pub type TokenId = u32;
@@ -30,11 +36,42 @@ pub struct Segment {
     pub first_position: u32,
 }
 
+/// A piece of a segment.
+#[derive(Debug, Clone)]
+pub enum Part<'a> {
+    /// Text.
+    Tokens(&'a [TokenId]),
+    /// A picture, a video frame or sound.
+    Medium {
+        /// The id that stands in [`PackedBatch::tokens`] for each of its soft tokens; its embedding is never used.
+        placeholder: TokenId,
+        /// What it is; shared, because it is large.
+        medium: Arc<Medium>,
+    },
+}
+
+/// A medium and its rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedMedium {
+    /// First row in the packed batch; one row for each soft token follows.
+    pub start: u32,
+    /// What it is.
+    pub medium: Arc<Medium>,
+}
+
+impl PlacedMedium {
+    /// Its rows.
+    pub fn rows(&self) -> Range<u32> {
+        self.start..self.start + self.medium.soft_tokens() as u32
+    }
+}
+
 /// Token segments and the rows to read, for one forward pass.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PackedBatch {
     tokens: Vec<TokenId>,
     segments: Vec<Segment>,
+    media: Vec<PlacedMedium>,
     reads: Vec<u32>,
 }
 
@@ -53,8 +90,36 @@ impl PackedBatch {
         parent: Option<SegmentIndex>,
         tokens: &[TokenId],
     ) -> Result<SegmentIndex, ModelError> {
-        if tokens.is_empty() {
+        self.push_parts(parent, &[Part::Tokens(tokens)])
+    }
+
+    /// Appends a segment of text and media under `parent` (a segment pushed earlier), or as a new root.
+    ///
+    /// Each medium is a block of its own: what marks its begin and end in the prompt is text beside it. Text parts may
+    /// be empty as long as the segment is not.
+    ///
+    /// # Errors
+    /// The segment has no rows, the batch would have more than 2^31 of them, or `parent` names no segment of this batch.
+    pub fn push_parts(
+        &mut self,
+        parent: Option<SegmentIndex>,
+        parts: &[Part<'_>],
+    ) -> Result<SegmentIndex, ModelError> {
+        let rows: usize = parts
+            .iter()
+            .map(|part| match part {
+                Part::Tokens(tokens) => tokens.len(),
+                Part::Medium { medium, .. } => medium.soft_tokens(),
+            })
+            .sum();
+        if rows == 0 {
             return Err(ModelError::InvalidBatch("a segment has no tokens".into()));
+        }
+        if self.tokens.len() + rows > i32::MAX as usize {
+            return Err(ModelError::InvalidBatch(format!(
+                "{} rows in one batch",
+                self.tokens.len() + rows
+            )));
         }
         let first_position = match parent {
             None => 0,
@@ -69,11 +134,23 @@ impl PackedBatch {
         let index = SegmentIndex(self.segments.len() as u32);
         self.segments.push(Segment {
             start: self.tokens.len() as u32,
-            len: tokens.len() as u32,
+            len: rows as u32,
             parent,
             first_position,
         });
-        self.tokens.extend_from_slice(tokens);
+        for part in parts {
+            match part {
+                Part::Tokens(tokens) => self.tokens.extend_from_slice(tokens),
+                Part::Medium { placeholder, medium } => {
+                    let start = self.tokens.len();
+                    self.media.push(PlacedMedium {
+                        start: start as u32,
+                        medium: Arc::clone(medium),
+                    });
+                    self.tokens.resize(start + medium.soft_tokens(), *placeholder);
+                }
+            }
+        }
         Ok(index)
     }
 
@@ -109,7 +186,7 @@ impl PackedBatch {
         self.read(segment, len - 1)
     }
 
-    /// Token ids, one per row.
+    /// Token ids, one per row; rows of media hold their placeholder.
     pub fn tokens(&self) -> &[TokenId] {
         &self.tokens
     }
@@ -117,6 +194,11 @@ impl PackedBatch {
     /// The segments, in the order they were pushed; their rows tile the batch.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// The media, in the order of their rows.
+    pub fn media(&self) -> &[PlacedMedium] {
+        &self.media
     }
 
     /// Rows whose hidden states are wanted, in the order asked for.
@@ -140,5 +222,39 @@ impl PackedBatch {
     /// Whether nothing was pushed.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sound;
+
+    fn sound(frames: usize) -> Arc<Medium> {
+        Arc::new(Medium::Sound(Sound::new(vec![0.0; frames * 2], 2).unwrap()))
+    }
+
+    #[test]
+    fn media_take_rows_between_text() {
+        let mut batch = PackedBatch::new();
+        let part = |frames| Part::Medium {
+            placeholder: 9,
+            medium: sound(frames),
+        };
+        let root = batch
+            .push_parts(
+                None,
+                &[Part::Tokens(&[1, 2]), part(3), Part::Tokens(&[]), part(1)],
+            )
+            .unwrap();
+        let child = batch.push_segment(Some(root), &[4]).unwrap();
+        assert_eq!(batch.tokens(), [1, 2, 9, 9, 9, 9, 4]);
+        let rows: Vec<_> = batch.media().iter().map(PlacedMedium::rows).collect();
+        assert_eq!(rows, [2..5, 5..6]);
+        assert_eq!(batch.segments()[child.0 as usize].first_position, 6);
+        assert_eq!(batch.positions(), [0, 1, 2, 3, 4, 5, 6]);
+        assert!(batch.push_parts(None, &[Part::Tokens(&[])]).is_err());
+        assert!(batch.push_parts(None, &[]).is_err());
+        assert!(batch.push_parts(Some(SegmentIndex(7)), &[part(1)]).is_err());
     }
 }

@@ -15,6 +15,8 @@ pub enum Weight {
     FinalNorm,
     /// A tensor of the n-th layer.
     Layer(usize, LayerWeight),
+    /// A tensor of the embedders of pictures and sound.
+    Media(MediaWeight),
 }
 
 /// The tensors of one layer.
@@ -46,6 +48,35 @@ pub enum LayerWeight {
     Down,
     /// Norm after the feed-forward block, before the residual.
     PostFeedForwardNorm,
+    /// Factor on the layer's output `[1]`.
+    OutputScale,
+}
+
+/// The tensors that turn pictures and sound into soft tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MediaWeight {
+    /// Norm of a patch `[patch width]`.
+    PatchNorm,
+    /// Its bias.
+    PatchNormBias,
+    /// Projection of a patch `[width, patch width]`.
+    Patch,
+    /// Its bias `[width]`.
+    PatchBias,
+    /// Norm after it `[width]`.
+    ProjectedNorm,
+    /// Its bias.
+    ProjectedNormBias,
+    /// Positions `[2 * positions, width]`: a row for a column, then one for a row, and so on.
+    Positions,
+    /// Norm after the position was added `[width]`.
+    PositionNorm,
+    /// Its bias.
+    PositionNormBias,
+    /// Projection into the residual stream `[hidden, width]`.
+    Picture,
+    /// Projection of a frame of samples `[hidden, frame]`.
+    Sound,
 }
 
 /// How a tensor's numbers are stored.

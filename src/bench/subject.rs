@@ -110,6 +110,7 @@ impl Subject {
             readout: hex::encode(Sha256::digest(readout)),
             precision: backbone.engine().precision.to_string(),
             engine: engines::numerics().to_owned(),
+            mask_style: self.checkpoint.mask_style(),
         }
         .id())
     }

@@ -266,6 +266,7 @@ fn is_start_of(batch: &PackedBatch, whole: &PackedBatch) -> bool {
     whole.tokens().starts_with(batch.tokens())
         && whole.segments().starts_with(batch.segments())
         && whole.reads().starts_with(batch.reads())
+        && whole.media().starts_with(batch.media())
 }
 
 struct Quality {

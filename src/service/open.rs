@@ -93,6 +93,7 @@ impl Service {
             readout: fingerprint(&read),
             precision: backbone.engine().precision.to_string(),
             engine: engines::numerics().to_owned(),
+            mask_style: checkpoint.mask_style(),
         };
         let id = artifact.id();
         Ok(Self {

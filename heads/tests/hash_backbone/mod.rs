@@ -33,6 +33,7 @@ impl HashBackbone {
                 tied_output: true,
                 logit_softcap: None,
                 layers: Vec::new(),
+                media: None,
             },
             engine: EngineInfo {
                 name: "hash",

@@ -132,6 +132,7 @@ impl ModelCard {
             Architecture::Llama => "Llama",
             Architecture::Qwen3 => "Qwen3",
             Architecture::Gemma3 => "Gemma 3",
+            Architecture::Gemma4Unified => "Gemma 4 Unified",
         };
         Ok(Self {
             name: name.to_owned(),

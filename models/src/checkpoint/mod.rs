@@ -24,7 +24,7 @@ pub use memory::{available_bytes, check_fit};
 pub use shapes::weight_shapes;
 
 use crate::store::default_cache_dir;
-use crate::{DecoderDescription, ModelError, WeightSource};
+use crate::{DecoderDescription, MaskStyle, ModelError, WeightSource};
 
 /// Name of the card file inside a model folder; beside a GGUF file `X.gguf` it is `X.assize-card.json`.
 pub(crate) const CARD_FILE: &str = "assize-card.json";
@@ -171,6 +171,20 @@ impl Checkpoint {
     /// What engines lower.
     pub fn description(&self) -> &DecoderDescription {
         &self.description
+    }
+
+    /// The same model with another rule of which soft tokens of a picture see each other; a model that reads text only
+    /// stays as it is. The style is part of the artifact.
+    pub fn with_mask_style(mut self, style: MaskStyle) -> Self {
+        if let Some(media) = &mut self.description.media {
+            media.mask_style = style;
+        }
+        self
+    }
+
+    /// Who sees whom within a picture, where the model reads media.
+    pub fn mask_style(&self) -> Option<MaskStyle> {
+        self.description.media.as_ref().map(|media| media.mask_style)
     }
 
     /// Read access to the weights.

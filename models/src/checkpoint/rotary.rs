@@ -23,6 +23,11 @@ pub(crate) enum RopeScaling {
         /// Context that the model was first trained with.
         original_context: f32,
     },
+    /// Gemma 4: the first part of the frequencies as trained, the rest zero.
+    Proportional {
+        /// The part of them that is not zero, at most 1.
+        share: f32,
+    },
 }
 
 /// The `head_dim / 2` frequencies `theta^(-2j / head_dim)`, scaled.
@@ -34,15 +39,23 @@ pub(crate) fn rope(head_dim: usize, theta: f32, scaling: RopeScaling) -> Rope {
         .map(|j| {
             let exponent = (2 * j) as f32 / head_dim as f32;
             let inverse = 1.0 / (f64::from(theta).powf(f64::from(exponent)) as f32);
-            scaled(inverse, scaling)
+            match scaling {
+                RopeScaling::Proportional { share } if j >= rotating(head_dim, share) => 0.0,
+                _ => scaled(inverse, scaling),
+            }
         })
         .collect();
     Rope { inverse_frequencies }
 }
 
+/// Frequencies that are not zero in a proportional embedding.
+fn rotating(head_dim: usize, share: f32) -> usize {
+    (f64::from(share) * head_dim as f64 / 2.0).floor() as usize
+}
+
 fn scaled(inverse: f32, scaling: RopeScaling) -> f32 {
     match scaling {
-        RopeScaling::Default => inverse,
+        RopeScaling::Default | RopeScaling::Proportional { .. } => inverse,
         RopeScaling::Linear { factor } => inverse / factor,
         RopeScaling::Llama3 {
             factor,
@@ -72,6 +85,15 @@ mod tests {
     fn default_frequencies_follow_the_formula() {
         let rope = rope(4, 10_000.0, RopeScaling::Default);
         assert_eq!(rope.inverse_frequencies, vec![1.0, 0.01]);
+    }
+
+    #[test]
+    fn proportional_scaling_zeroes_the_rest() {
+        let plain = rope(512, 1e6, RopeScaling::Default).inverse_frequencies;
+        let part = rope(512, 1e6, RopeScaling::Proportional { share: 0.25 }).inverse_frequencies;
+        assert_eq!(part.len(), 256);
+        assert_eq!(part[..64], plain[..64]);
+        assert!(part[64..].iter().all(|frequency| *frequency == 0.0));
     }
 
     #[test]

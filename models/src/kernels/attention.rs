@@ -1,14 +1,17 @@
-//! Attention over a forest of segments: each row sees its ancestors' rows and the earlier rows of its own segment.
+//! Attention over a forest of segments: each row sees its ancestors' rows and the earlier rows of its own segment, and
+//! where the model says so, the later rows of its own picture.
 //!
 //! Keys are packed per segment, and softmax runs online over blocks of 256 keys counted from the segment's start
 //! (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018), so that a row's arithmetic depends on
 //! its own path only.
 
+use std::ops::Range;
+
 use super::elementary::{exp, fused};
-use super::rows::rms_norm;
+use super::rows::{rms_norm, rms_scale};
 use super::tile_f32::TileF32;
 use super::{Isa, PANEL, Parallel, SharedMut, TILE_ROWS, per_isa};
-use crate::Segment;
+use crate::{PictureSight, Segment};
 
 /// Keys of one softmax block.
 const BLOCK: usize = 256;
@@ -27,6 +30,10 @@ pub(crate) struct AttentionShape {
     /// Weights of the per-head norms of q and k, before the rotary embedding.
     pub(crate) query_norm: Option<Vec<f32>>,
     pub(crate) key_norm: Option<Vec<f32>>,
+    /// Whether values pass an RMS norm without a weight.
+    pub(crate) value_norm: bool,
+    /// What rows of a picture see of it.
+    pub(crate) sight: PictureSight,
 }
 
 /// Rows inside a wider row-major array.
@@ -56,10 +63,20 @@ pub(crate) struct AttentionInputs<'a> {
     pub(crate) query_rows: &'a [u32],
     /// The segments; they tile the batch rows.
     pub(crate) segments: &'a [Segment],
+    /// Rows of every picture, each within one segment, in ascending order.
+    pub(crate) pictures: &'a [Range<u32>],
     /// Cosines `[rows, head_dim / 2]`.
     pub(crate) cos: &'a [f32],
     /// Sines `[rows, head_dim / 2]`.
     pub(crate) sin: &'a [f32],
+}
+
+impl AttentionInputs<'_> {
+    /// The rows of the picture that `row` belongs to.
+    fn picture_of(&self, row: u32) -> Option<&Range<u32>> {
+        let next = self.pictures.partition_point(|picture| picture.end <= row);
+        self.pictures.get(next).filter(|picture| picture.start <= row)
+    }
 }
 
 /// Queries that are worked on together: they share all ancestors.
@@ -215,7 +232,12 @@ fn pack_panel(
             keys[element * PANEL + place] = *value;
         }
         let target = &mut values[place * padded..(place + 1) * padded];
-        target[..dim].copy_from_slice(inputs.values.row(row, head * dim, dim));
+        let value = inputs.values.row(row, head * dim, dim);
+        if shape.value_norm {
+            rms_scale(isa, value, shape.epsilon, &mut target[..dim]);
+        } else {
+            target[..dim].copy_from_slice(value);
+        }
         target[dim..].fill(0.0);
     }
 }
@@ -337,16 +359,22 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Lets queries `from..to` see the keys of one segment: all of them, or their own past where it is their `own`.
+    /// Lets queries `from..to` see the keys of one segment: all of them, or where it is their `own`, their own past and
+    /// what they see of their picture. What a query sees is one run of keys, because it lies in its picture itself.
     fn range(&mut self, segment: usize, from: usize, to: usize, own: bool, keys: &[f32], values: &[f32]) {
         let (first_panel, found) = (self.panel_starts[segment], self.inputs.segments[segment]);
         let visible = |query: usize| -> (usize, usize) {
             let row = self.inputs.query_rows[self.tile.first + query];
             let owner = &self.inputs.segments[self.rows_of[row as usize] as usize];
-            let end = if own {
-                (row - found.start) as usize + 1
-            } else {
-                found.len as usize
+            let picture = match self.shape.sight {
+                PictureSight::Causal => None,
+                _ if !own => None,
+                _ => self.inputs.picture_of(row),
+            };
+            let end = match picture {
+                Some(picture) => (picture.end - found.start) as usize,
+                None if own => (row - found.start) as usize + 1,
+                None => found.len as usize,
             };
             let start = match self.shape.window {
                 None => 0,
@@ -354,6 +382,12 @@ impl<'a> Work<'a> {
                     let position = (owner.first_position + row - owner.start) as usize;
                     (position + 1).saturating_sub(window + found.first_position as usize)
                 }
+            };
+            let start = match picture {
+                Some(picture) if self.shape.sight == PictureSight::Whole => {
+                    start.min((picture.start - found.start) as usize)
+                }
+                _ => start,
             };
             (start.min(end), end)
         };

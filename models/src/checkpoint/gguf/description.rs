@@ -194,6 +194,9 @@ fn read(
                 rope: rope.clone(),
                 qk_norm: architecture == Architecture::Qwen3,
                 post_norms: false,
+                shared_key_value: false,
+                value_norm: false,
+                output_scale: false,
             })
         })
         .collect::<Result<Vec<_>, String>>()?;
@@ -211,6 +214,7 @@ fn read(
         tied_output: file.tensor("output.weight").is_none(),
         logit_softcap: None,
         layers,
+        media: None,
     })
 }
 

@@ -27,6 +27,8 @@ fn name_of(weight: Weight) -> String {
         Weight::Output => return "output.weight".into(),
         Weight::FinalNorm => return "output_norm.weight".into(),
         Weight::Layer(layer, part) => (layer, part),
+        // No GGUF description has media.
+        Weight::Media(part) => return format!("media.{part:?}"),
     };
     let part = match part {
         LayerWeight::InputNorm => "attn_norm",
@@ -42,6 +44,7 @@ fn name_of(weight: Weight) -> String {
         LayerWeight::Up => "ffn_up",
         LayerWeight::Down => "ffn_down",
         LayerWeight::PostFeedForwardNorm => "post_ffw_norm",
+        LayerWeight::OutputScale => "layer_output_scale",
     };
     format!("blk.{layer}.{part}.weight")
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::ModelError;
 use crate::checkpoint::extent::{positive, within};
+use crate::{ModelError, TokenId};
 
 /// Largest `config.json` that is read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -18,10 +18,12 @@ pub(crate) struct Config {
     prefix: &'static str,
     /// The outermost `tie_word_embeddings`, where the decoder is nested.
     outer_tied: Option<bool>,
+    /// The rest of the file, where the decoder is nested in a model that reads media.
+    outer: Option<Map<String, Value>>,
 }
 
 impl Config {
-    /// Reads `folder/config.json`; a `gemma3` model's decoder is its `text_config`.
+    /// Reads `folder/config.json`; the decoder of a `gemma3` or `gemma4_unified` model is its `text_config`.
     ///
     /// # Errors
     /// The file is missing, too large, no JSON object, or of an architecture that is not read.
@@ -42,22 +44,72 @@ impl Config {
             fields,
             prefix: "",
             outer_tied: None,
+            outer: None,
         };
-        if config.text("model_type")? == Some("gemma3") {
+        let nested = match config.text("model_type")? {
+            Some("gemma3") => Some(("gemma3", "gemma3_text")),
+            Some("gemma4_unified") => Some(("gemma4_unified", "gemma4_unified_text")),
+            _ => None,
+        };
+        if let Some((whole, decoder)) = nested {
             config.reject_quantisation()?;
             config.outer_tied = config.bool("tie_word_embeddings")?;
             let Some(Value::Object(inner)) = config.fields.remove("text_config") else {
-                return Err(config.corrupt("model_type is \"gemma3\", but text_config is no object"));
+                return Err(config.corrupt(format!("model_type is {whole:?}, but text_config is no object")));
             };
-            config.fields = inner;
+            let outer = std::mem::replace(&mut config.fields, inner);
+            config.outer = (whole == "gemma4_unified").then_some(outer);
             config.prefix = "text_config.";
             config
                 .fields
                 .entry("model_type")
-                .or_insert_with(|| Value::from("gemma3_text"));
+                .or_insert_with(|| Value::from(decoder));
         }
         config.reject_quantisation()?;
         Ok(config)
+    }
+
+    /// What surrounds the decoder, where that configures media.
+    pub(crate) fn outer(&self) -> Option<Self> {
+        self.outer.as_ref().map(|fields| Self {
+            path: self.path.clone(),
+            fields: fields.clone(),
+            prefix: "",
+            outer_tied: None,
+            outer: None,
+        })
+    }
+
+    /// An object of this one as a configuration of its own; messages name its fields with `prefix`.
+    ///
+    /// # Errors
+    /// The field is no object.
+    pub(crate) fn inner(&self, field: &str, prefix: &'static str) -> Result<Option<Self>, ModelError> {
+        Ok(self.object(field)?.map(|fields| Self {
+            path: self.path.clone(),
+            fields: fields.clone(),
+            prefix,
+            outer_tied: None,
+            outer: None,
+        }))
+    }
+
+    /// A token id below `vocabulary`.
+    pub(crate) fn token(&self, field: &str, vocabulary: usize) -> Result<TokenId, ModelError> {
+        let value = self
+            .get(field)
+            .ok_or_else(|| self.corrupt(format!("the field {} is missing", self.name(field))))?;
+        value
+            .as_u64()
+            .filter(|id| *id < vocabulary as u64)
+            .and_then(|id| TokenId::try_from(id).ok())
+            .ok_or_else(|| {
+                self.wrong(
+                    field,
+                    value,
+                    &format!("a token id below vocab_size, {vocabulary}"),
+                )
+            })
     }
 
     fn reject_quantisation(&self) -> Result<(), ModelError> {

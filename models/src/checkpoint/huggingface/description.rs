@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::Config;
 use super::rope_parameters::{LayerType, rope_parameters};
+use super::{Config, gemma4_unified};
 use crate::checkpoint::extent;
 use crate::checkpoint::rotary::rope;
 use crate::{Activation, Architecture, DecoderDescription, LayerDescription, ModelError, TensorType};
@@ -128,20 +128,15 @@ pub(crate) fn description(config: &Config, embedding: TensorType) -> Result<Deco
         Some("llama") => LLAMA,
         Some("qwen3") => QWEN3,
         Some("gemma3_text") => GEMMA3,
+        Some("gemma4_unified_text") => return gemma4_unified::description(config, embedding),
         other => {
             return Err(config.unsupported(format!(
-                "model_type is {}; llama, qwen3, gemma3 and gemma3_text are read",
+                "model_type is {}; llama, qwen3, gemma3, gemma3_text and gemma4_unified are read",
                 other.map_or("missing".to_owned(), |name| format!("{name:?}"))
             )));
         }
     };
-    for (field, harmless) in FOREIGN_FIELDS {
-        if let Some(value) = config.get(field)
-            && !harmless.contains(&value.to_string().as_str())
-        {
-            return Err(config.unsupported(format!("{field} is {value}")));
-        }
-    }
+    reject_foreign(config, &FOREIGN_FIELDS)?;
     let hidden = config.size("hidden_size", Some(family.hidden), extent::WIDTH)?;
     let heads = config.size("num_attention_heads", Some(family.heads), extent::HEADS)?;
     let kv_heads = config.size(
@@ -180,6 +175,9 @@ pub(crate) fn description(config: &Config, embedding: TensorType) -> Result<Deco
             rope: rope(head_dim, parameters.theta, parameters.scaling),
             qk_norm: family.qk_norm,
             post_norms: family.post_norms,
+            shared_key_value: false,
+            value_norm: false,
+            output_scale: false,
         });
     }
     let embedding_scale = match family.architecture {
@@ -198,11 +196,24 @@ pub(crate) fn description(config: &Config, embedding: TensorType) -> Result<Deco
         tied_output: config.tied(family.tied)?,
         logit_softcap: config.number("final_logit_softcapping")?,
         layers,
+        media: None,
     })
 }
 
+/// Refuses a field of `foreign` that holds another value than those listed beside it.
+pub(super) fn reject_foreign(config: &Config, foreign: &[(&str, &[&str])]) -> Result<(), ModelError> {
+    for (field, harmless) in foreign {
+        if let Some(value) = config.get(field)
+            && !harmless.contains(&value.to_string().as_str())
+        {
+            return Err(config.unsupported(format!("{field} is {value}")));
+        }
+    }
+    Ok(())
+}
+
 /// The reference casts the embedding scale to the type of the weights; training saw the rounded value.
-fn rounded(scale: f32, stored: TensorType) -> f32 {
+pub(super) fn rounded(scale: f32, stored: TensorType) -> f32 {
     match stored {
         TensorType::Bf16 => half::bf16::from_f32(scale).to_f32(),
         TensorType::F16 => half::f16::from_f32(scale).to_f32(),
@@ -235,27 +246,10 @@ fn layer_windows(config: &Config, family: &Family) -> Result<Vec<(LayerType, Opt
             }
         },
         Architecture::Qwen3 => config.bool("use_sliding_window")?.unwrap_or(false),
-        Architecture::Gemma3 => true,
+        _ => true,
     };
-    let kinds = match config.texts("layer_types")? {
-        Some(names) => {
-            if names.len() != layers {
-                return Err(config.corrupt(format!(
-                    "layer_types has {} entries for num_hidden_layers {layers}",
-                    names.len()
-                )));
-            }
-            names
-                .into_iter()
-                .map(|name| match name {
-                    "full_attention" => Ok(LayerType::Full),
-                    "sliding_attention" => Ok(LayerType::Sliding),
-                    other => Err(config.unsupported(format!(
-                        "layer_types holds {other:?}; full_attention and sliding_attention are read"
-                    ))),
-                })
-                .collect::<Result<Vec<_>, _>>()?
-        }
+    let kinds = match listed_kinds(config, layers)? {
+        Some(kinds) => kinds,
         None => default_kinds(config, family, layers, sliding_allowed)?,
     };
     let window = if kinds.contains(&LayerType::Sliding) {
@@ -272,6 +266,30 @@ fn layer_windows(config: &Config, family: &Family) -> Result<Vec<(LayerType, Opt
         .into_iter()
         .map(|kind| (kind, if kind == LayerType::Sliding { window } else { None }))
         .collect())
+}
+
+/// The kinds that `layer_types` lists, where it is there.
+pub(super) fn listed_kinds(config: &Config, layers: usize) -> Result<Option<Vec<LayerType>>, ModelError> {
+    let Some(names) = config.texts("layer_types")? else {
+        return Ok(None);
+    };
+    if names.len() != layers {
+        return Err(config.corrupt(format!(
+            "layer_types has {} entries for num_hidden_layers {layers}",
+            names.len()
+        )));
+    }
+    names
+        .into_iter()
+        .map(|name| match name {
+            "full_attention" => Ok(LayerType::Full),
+            "sliding_attention" => Ok(LayerType::Sliding),
+            other => Err(config.unsupported(format!(
+                "layer_types holds {other:?}; full_attention and sliding_attention are read"
+            ))),
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map(Some)
 }
 
 fn default_kinds(

@@ -2,6 +2,7 @@
 
 mod config;
 mod description;
+mod gemma4_unified;
 mod rope_parameters;
 mod source;
 

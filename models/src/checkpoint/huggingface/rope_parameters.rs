@@ -89,7 +89,19 @@ fn is_per_layer(object: &Map<String, Value>) -> bool {
 }
 
 fn scaling(config: &Config, object: &Map<String, Value>, prefix: &str) -> Result<RopeScaling, ModelError> {
-    if let Some(share) = config.number_in(object, prefix, "partial_rotary_factor")?
+    let share = config.number_in(object, prefix, "partial_rotary_factor")?;
+    let kind = object.get("rope_type").or_else(|| object.get("type"));
+    if kind.and_then(Value::as_str) == Some("proportional") {
+        let share = share.unwrap_or(1.0);
+        let factor = config.number_in(object, prefix, "factor")?.unwrap_or(1.0);
+        if share > 1.0 || factor != 1.0 {
+            return Err(config.unsupported(format!(
+                "{prefix}partial_rotary_factor is {share} and factor {factor}; proportional frequencies take a part of at most 1 and factor 1"
+            )));
+        }
+        return Ok(RopeScaling::Proportional { share });
+    }
+    if let Some(share) = share
         && share != 1.0
     {
         return Err(config.unsupported(format!("{prefix}partial_rotary_factor is {share}")));
@@ -102,7 +114,6 @@ fn scaling(config: &Config, object: &Map<String, Value>, prefix: &str) -> Result
             ))
         })
     };
-    let kind = object.get("rope_type").or_else(|| object.get("type"));
     match kind.filter(|value| !value.is_null()) {
         None => Ok(RopeScaling::Default),
         Some(Value::String(kind)) => match kind.as_str() {
@@ -126,7 +137,7 @@ fn scaling(config: &Config, object: &Map<String, Value>, prefix: &str) -> Result
                 })
             }
             other => Err(config.unsupported(format!(
-                "{prefix}rope_type is {other:?}; default, linear and llama3 are read"
+                "{prefix}rope_type is {other:?}; default, linear, llama3 and proportional are read"
             ))),
         },
         Some(other) => Err(config.corrupt(format!("{prefix}rope_type is {other}; expected a text"))),

@@ -12,7 +12,9 @@ use serde::Deserialize;
 use crate::checkpoint::finite::all_finite;
 use crate::checkpoint::mapped::MappedFile;
 use crate::checkpoint::shapes::weight_shapes;
-use crate::{DecoderDescription, LayerWeight, ModelError, TensorData, TensorType, Weight, WeightSource};
+use crate::{
+    DecoderDescription, LayerWeight, MediaWeight, ModelError, TensorData, TensorType, Weight, WeightSource,
+};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -103,7 +105,9 @@ fn name_of(weight: Weight) -> String {
         Weight::Embedding => return "embed_tokens.weight".into(),
         Weight::Output => return "lm_head.weight".into(),
         Weight::FinalNorm => return "norm.weight".into(),
+        Weight::Layer(layer, LayerWeight::OutputScale) => return format!("layers.{layer}.layer_scalar"),
         Weight::Layer(layer, part) => (layer, part),
+        Weight::Media(_) => return String::new(),
     };
     let part = match part {
         LayerWeight::InputNorm => "input_layernorm",
@@ -116,9 +120,10 @@ fn name_of(weight: Weight) -> String {
         LayerWeight::Gate => "mlp.gate_proj",
         LayerWeight::Up => "mlp.up_proj",
         LayerWeight::Down => "mlp.down_proj",
-        LayerWeight::PostAttentionNorm | LayerWeight::FeedForwardNorm | LayerWeight::PostFeedForwardNorm => {
-            return String::new();
-        }
+        LayerWeight::PostAttentionNorm
+        | LayerWeight::FeedForwardNorm
+        | LayerWeight::PostFeedForwardNorm
+        | LayerWeight::OutputScale => return String::new(),
     };
     format!("layers.{layer}.{part}.weight")
 }
@@ -137,7 +142,40 @@ fn norm_name(layer: usize, part: LayerWeight, post_norms: bool) -> Option<String
     Some(format!("layers.{layer}.{part}.weight"))
 }
 
+/// Names of a tensor of the media embedders: as `save_pretrained` of transformers writes it, then as the model in memory
+/// calls it, which is what a plain state dict holds.
+fn media_names(weight: MediaWeight) -> Vec<String> {
+    let vision = |name: &str| {
+        vec![
+            format!("model.vision_embedder.{name}"),
+            format!("model.embed_vision.{name}"),
+        ]
+    };
+    let projection = |half: &str| {
+        vec![
+            format!("model.{half}.embedding_projection.weight"),
+            format!("model.{half}.multimodal_embedder.embedding_projection.weight"),
+        ]
+    };
+    match weight {
+        MediaWeight::PatchNorm => vision("patch_ln1.weight"),
+        MediaWeight::PatchNormBias => vision("patch_ln1.bias"),
+        MediaWeight::Patch => vision("patch_dense.weight"),
+        MediaWeight::PatchBias => vision("patch_dense.bias"),
+        MediaWeight::ProjectedNorm => vision("patch_ln2.weight"),
+        MediaWeight::ProjectedNormBias => vision("patch_ln2.bias"),
+        MediaWeight::Positions => vision("pos_embedding"),
+        MediaWeight::PositionNorm => vision("pos_norm.weight"),
+        MediaWeight::PositionNormBias => vision("pos_norm.bias"),
+        MediaWeight::Picture => projection("embed_vision"),
+        MediaWeight::Sound => projection("embed_audio"),
+    }
+}
+
 pub(super) fn canonical_name(description: &DecoderDescription, weight: Weight) -> String {
+    if let Weight::Media(part) = weight {
+        return media_names(part).swap_remove(0);
+    }
     if let Weight::Layer(index, part) = weight
         && let Some(layer) = description.layers.get(index)
         && let Some(name) = norm_name(index, part, layer.post_norms)
@@ -229,6 +267,7 @@ impl SafetensorsWeights {
             let canonical = canonical_name(description, weight);
             let candidates = match weight {
                 Weight::Output => vec![canonical.clone(), format!("language_model.{canonical}")],
+                Weight::Media(part) => media_names(part),
                 _ => vec![format!("{prefix}{canonical}")],
             };
             let (name, tensor) = candidates
@@ -237,8 +276,9 @@ impl SafetensorsWeights {
                 .ok_or_else(|| self.corrupt(format!("the tensor {} is missing", candidates.join(" or "))))?;
             self.supported_type(name, tensor)?;
             let found: &[usize] = &tensor.shape;
-            let fits = match shape {
-                [1, width] => found == [width] || found == [1, width],
+            let fits = match (weight, shape) {
+                (Weight::Media(MediaWeight::Positions), [rows, width]) => found == [rows / 2, 2, width],
+                (_, [1, width]) => found == [width] || found == [1, width],
                 _ => found == shape,
             };
             if !fits {
@@ -304,6 +344,7 @@ impl WeightSource for SafetensorsWeights {
         }
         let shape = match tensor.shape.as_slice() {
             [rows, columns] => [*rows, *columns],
+            [rows, pair, columns] => [rows * pair, *columns],
             _ => [1, values.len()],
         };
         Ok(TensorData {

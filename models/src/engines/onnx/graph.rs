@@ -3,6 +3,9 @@
 //! Inputs: `tokens` int32 `[rows]`, `rows` int32 `[rows]` (0, 1, 2, ...), `segments` int32 `[n, 4]`, `reads` int32
 //! `[reads]`. Output: `hidden` float32 `[reads, hidden]`, after the final norm. The last layer computes keys and values
 //! for all rows, and everything else for the reads only.
+//!
+//! A model that reads media has the inputs `soft` float32 `[n, hidden]`, `soft_rows` int32 `[n]` and `pictures` int32
+//! `[p, 2]` too (see [`super::media`]).
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,7 +22,7 @@ use super::operators::{
 use super::protobuf::{AttributeProto, Element, GraphProto, ModelProto, NodeProto, OperatorSetId, ValueInfo};
 use super::{engine_error, library::Runtime};
 use crate::kernels::attention::AttentionShape;
-use crate::{DecoderDescription, LayerDescription, ModelError, Rope};
+use crate::{DecoderDescription, LayerDescription, ModelError, PictureSight, Rope};
 
 /// Version of the standard operators (only `Gather` is used).
 const OPSET: i64 = 21;
@@ -82,12 +85,19 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn norm(&mut self, inputs: &[&str], output: &str, weight: &str) -> Result<(), ModelError> {
+    fn norm(
+        &mut self,
+        inputs: &[&str],
+        output: &str,
+        weight: &str,
+        scale: Option<f32>,
+    ) -> Result<(), ModelError> {
         let weight = self.shared.weights.vector(weight)?;
         self.norms.push(NormNode {
             weight,
             epsilon: self.epsilon,
             residual: inputs.len() > 1,
+            scale,
         });
         self.node("Norm", output, inputs, &[output], self.norms.len() - 1);
         Ok(())
@@ -111,14 +121,13 @@ impl Lowering<'_> {
         (cos, sin)
     }
 
-    /// Adds a projection to the residual stream, through the layer's own norm where it has one.
+    /// Adds a projection to the residual stream, through the layer's own norm and times its factor where it has them.
     fn join(
         &mut self,
-        source: &str,
-        residual: &str,
-        output: &str,
+        [source, residual, output]: [&str; 3],
         matrix: String,
         post_norm: Option<String>,
+        scale: Option<f32>,
         hidden: usize,
     ) -> Result<(), ModelError> {
         match post_norm {
@@ -133,7 +142,7 @@ impl Lowering<'_> {
             Some(norm) => {
                 let plain = format!("{output}.plain");
                 self.linear(&[source], &plain, None, &[matrix], Epilogue::Store, hidden)?;
-                self.norm(&[&plain, residual], output, &norm)
+                self.norm(&[&plain, residual], output, &norm, scale)
             }
         }
     }
@@ -148,7 +157,8 @@ impl Lowering<'_> {
     ) -> Result<String, ModelError> {
         let layer = &description.layers[index];
         let name = |tensor: &str| layer_name(index, tensor);
-        let (query, key) = (layer.heads * layer.head_dim, layer.kv_heads * layer.head_dim);
+        let (query, pair) = (layer.heads * layer.head_dim, layer.key_value_width());
+        let sight = description.picture_sight(layer);
         let norm = name("input_norm");
         let (cos, sin) = self.rotary(&layer.rope);
         let attended = name("attended");
@@ -170,10 +180,11 @@ impl Lowering<'_> {
                 Some(norm),
                 &[name("key_value")],
                 Epilogue::Store,
-                2 * key,
+                pair,
             )?;
             self.attention(
                 layer,
+                sight,
                 Wiring::Split,
                 &[&queries, &pairs, "reads", "segments", &cos, &sin],
                 &attended,
@@ -188,10 +199,11 @@ impl Lowering<'_> {
                 Some(norm),
                 &matrices,
                 Epilogue::Store,
-                query + 2 * key,
+                query + pair,
             )?;
             self.attention(
                 layer,
+                sight,
                 Wiring::Joined,
                 &[&joined, &joined, "rows", "segments", &cos, &sin],
                 &attended,
@@ -202,7 +214,7 @@ impl Lowering<'_> {
         let post = |tensor: &str| layer.post_norms.then(|| name(tensor));
         let hidden = description.hidden;
         let (matrix, post_norm) = (name("attention_output"), post("post_attention_norm"));
-        self.join(&attended, &residual, &middle, matrix, post_norm, hidden)?;
+        self.join([&attended, &residual, &middle], matrix, post_norm, None, hidden)?;
         let (epilogue, norm) = (Epilogue::Gate(description.activation), name("feed_forward_norm"));
         self.linear(
             &[&middle],
@@ -212,20 +224,24 @@ impl Lowering<'_> {
             epilogue,
             layer.intermediate,
         )?;
-        self.join(
-            &gated,
-            &middle,
-            &output,
-            name("down"),
-            post("post_feed_forward_norm"),
-            hidden,
-        )?;
+        let scale = match layer.output_scale {
+            true => self
+                .shared
+                .weights
+                .vector(&name("output_scale"))?
+                .first()
+                .copied(),
+            false => None,
+        };
+        let (matrix, post_norm) = (name("down"), post("post_feed_forward_norm"));
+        self.join([&gated, &middle, &output], matrix, post_norm, scale, hidden)?;
         Ok(output)
     }
 
     fn attention(
         &mut self,
         layer: &LayerDescription,
+        sight: PictureSight,
         wiring: Wiring,
         inputs: &[&str],
         output: &str,
@@ -246,14 +262,24 @@ impl Lowering<'_> {
             epsilon: self.epsilon,
             query_norm: norm("query_norm")?,
             key_norm: norm("key_norm")?,
+            value_norm: layer.value_norm,
+            sight,
         };
-        self.attentions.push(AttentionNode { shape, wiring });
-        self.node("Attention", output, inputs, &[output], self.attentions.len() - 1);
+        self.attentions.push(AttentionNode {
+            shape,
+            wiring,
+            shared_key_value: layer.shared_key_value,
+        });
+        let mut inputs = inputs.to_vec();
+        if sight != PictureSight::Causal {
+            inputs.push("pictures");
+        }
+        self.node("Attention", output, &inputs, &[output], self.attentions.len() - 1);
         Ok(())
     }
 }
 
-fn node(
+pub(super) fn node(
     operator: &str,
     domain: &str,
     name: &str,
@@ -272,7 +298,12 @@ fn node(
     }
 }
 
-fn session(runtime: &Runtime, graph: GraphProto, domain: OperatorDomain) -> Result<Session, ModelError> {
+/// Builds the session of one graph and its operators.
+pub(super) fn session(
+    runtime: &Runtime,
+    graph: GraphProto,
+    domain: OperatorDomain,
+) -> Result<Session, ModelError> {
     let opset = |domain: &str, version| OperatorSetId {
         domain: domain.to_owned(),
         version,
@@ -326,13 +357,22 @@ pub(super) fn decoder(
         Element::Float32,
         &[Err("reads"), Ok(hidden)],
     )];
-    lowering.node("Embedding", "embedding", &["tokens"], &["stream"], 0);
+    let mut embedded = vec!["tokens"];
+    if description.media.is_some() {
+        lowering.graph.input.extend([
+            ValueInfo::tensor("soft", Element::Float32, &[Err("soft"), Ok(hidden)]),
+            ValueInfo::tensor("soft_rows", Element::Int32, &[Err("soft")]),
+            ValueInfo::tensor("pictures", Element::Int32, &[Err("pictures"), Ok(2)]),
+        ]);
+        embedded.extend(["soft", "soft_rows"]);
+    }
+    lowering.node("Embedding", "embedding", &embedded, &["stream"], 0);
     let mut stream = "stream".to_owned();
     for index in 0..description.layers.len() {
         let last = index + 1 == description.layers.len();
         stream = lowering.layer(description, index, &stream, last)?;
     }
-    lowering.norm(&[&stream], "hidden", "final_norm")?;
+    lowering.norm(&[&stream], "hidden", "final_norm", None)?;
     let Lowering {
         graph,
         linears,
@@ -347,6 +387,7 @@ pub(super) fn decoder(
                 shared: shared.clone(),
                 hidden: description.hidden,
                 scale: description.embedding_scale,
+                media: description.media.is_some(),
             })
         })
         .and_then(|domain| {

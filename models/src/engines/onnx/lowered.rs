@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::engines::Source;
 use crate::kernels::matrix::{Form, Layout, PackedMatrix};
-use crate::{LayerWeight, ModelError, Precision, Weight};
+use crate::{LayerWeight, MediaDescription, MediaWeight, ModelError, Precision, Weight};
 
 const MAGIC: &[u8; 8] = b"assize\0\x01";
 /// Changes whenever the layout of the tensors does.
@@ -160,13 +160,18 @@ impl Lowered {
 
     /// A vector of float32.
     pub(super) fn vector(&self, name: &str) -> Result<Vec<f32>, ModelError> {
+        self.floats(name).map(<[f32]>::to_vec)
+    }
+
+    /// A vector of float32 as it lies in the file.
+    pub(super) fn floats(&self, name: &str) -> Result<&[f32], ModelError> {
         match self.entry(name)? {
             (
                 Entry {
                     kind: Kind::Vector, ..
                 },
                 bytes,
-            ) => Ok(bytemuck::cast_slice(bytes).to_vec()),
+            ) => Ok(bytemuck::cast_slice(bytes)),
             _ => Err(missing(name)),
         }
     }
@@ -228,6 +233,17 @@ impl Writer {
             Precision::Float32 => Form::Float32,
             Precision::Int8 => Form::Int8 { group: GROUP },
         };
+        self.matrix_as(form, name, values, columns, depth)
+    }
+
+    fn matrix_as(
+        &mut self,
+        form: Form,
+        name: String,
+        values: &[f32],
+        columns: usize,
+        depth: usize,
+    ) -> Result<(), ModelError> {
         let layout = Layout { form, columns, depth };
         let mut bytes = vec![0u8; layout.bytes()];
         layout.pack(values, &mut bytes);
@@ -252,7 +268,7 @@ fn make(path: &Path, source: Source<'_>, precision: Precision) -> Result<(), Mod
     );
     progress.set_message(format!("{} ({precision})", source.name));
     // The header comes last in time but first in the file: its place is kept by its largest possible size.
-    let reserved = 16 + 512 + 256 * (description.layers.len() * 16 + 8);
+    let reserved = 16 + 512 + 256 * (description.layers.len() * 16 + 32);
     let start = reserved.next_multiple_of(ALIGNMENT);
     let mut writer = Writer {
         file: BufWriter::with_capacity(1 << 20, file),
@@ -379,8 +395,10 @@ fn write_tensors(writer: &mut Writer, source: Source<'_>, progress: &ProgressBar
             hidden,
         )?;
         let mut pair = read(weight(W::Key), key, hidden)?;
-        pair.extend(read(weight(W::Value), key, hidden)?);
-        writer.matrix(name("key_value"), &pair, 2 * key, hidden)?;
+        if !layer.shared_key_value {
+            pair.extend(read(weight(W::Value), key, hidden)?);
+        }
+        writer.matrix(name("key_value"), &pair, layer.key_value_width(), hidden)?;
         writer.matrix(
             name("attention_output"),
             &read(weight(W::AttentionOutput), hidden, query)?,
@@ -397,7 +415,51 @@ fn write_tensors(writer: &mut Writer, source: Source<'_>, progress: &ProgressBar
             hidden,
             layer.intermediate,
         )?;
+        if layer.output_scale {
+            vector(writer, name("output_scale"), read(weight(W::OutputScale), 1, 1)?)?;
+        }
         progress.inc(1);
+    }
+    if let Some(media) = &description.media {
+        write_media(writer, media, hidden, &|weight, rows, width| {
+            read(Weight::Media(weight), rows, width)
+        })?;
+    }
+    Ok(())
+}
+
+/// The embedders of media. They stay float32 in every precision: they are small, and see raw pixels and samples.
+fn write_media(
+    writer: &mut Writer,
+    media: &MediaDescription,
+    hidden: usize,
+    read: &dyn Fn(MediaWeight, usize, usize) -> Result<Vec<f32>, ModelError>,
+) -> Result<(), ModelError> {
+    use MediaWeight as W;
+    let name = |tensor: &str| format!("media.{tensor}");
+    if let Some(vision) = &media.vision {
+        let (patch, width) = (vision.patch_width(), vision.width);
+        for (tensor, weight, rows, columns) in [
+            ("patch_norm", W::PatchNorm, 1, patch),
+            ("patch_norm_bias", W::PatchNormBias, 1, patch),
+            ("patch_bias", W::PatchBias, 1, width),
+            ("projected_norm", W::ProjectedNorm, 1, width),
+            ("projected_norm_bias", W::ProjectedNormBias, 1, width),
+            ("positions", W::Positions, 2 * vision.positions, width),
+            ("position_norm", W::PositionNorm, 1, width),
+            ("position_norm_bias", W::PositionNormBias, 1, width),
+        ] {
+            let values = read(weight, rows, columns)?;
+            writer.put(name(tensor), Kind::Vector, bytemuck::cast_slice(&values))?;
+        }
+        let matrix = read(W::Patch, width, patch)?;
+        writer.matrix_as(Form::Float32, name("patch"), &matrix, width, patch)?;
+        let matrix = read(W::Picture, hidden, width)?;
+        writer.matrix_as(Form::Float32, name("picture"), &matrix, hidden, width)?;
+    }
+    if let Some(audio) = &media.audio {
+        let matrix = read(W::Sound, hidden, audio.frame)?;
+        writer.matrix_as(Form::Float32, name("sound"), &matrix, hidden, audio.frame)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 mod graph;
 mod library;
 mod lowered;
+mod media;
 mod operators;
 mod protobuf;
 
@@ -18,6 +19,7 @@ use ort::value::Tensor;
 
 pub(crate) use self::library::{is_library, library_in};
 use self::lowered::Lowered;
+use self::media::MediaSessions;
 use self::operators::{OutputConstants, Shared};
 use super::{EngineOptions, Host, Source, default_precision};
 use crate::kernels::Isa;
@@ -42,6 +44,7 @@ pub struct OnnxBackbone {
     info: EngineInfo,
     output: OutputConstants,
     decoder: Mutex<Session>,
+    media: Option<MediaSessions>,
     normalizers: Mutex<Session>,
     logits: Mutex<Session>,
 }
@@ -67,6 +70,7 @@ impl OnnxBackbone {
             scratch: Arc::new(Mutex::new(Default::default())),
         };
         let decoder = graph::decoder(runtime, &shared, description)?;
+        let media = MediaSessions::new(runtime, &shared, description)?;
         let output = OutputConstants {
             shared,
             vocabulary: description.vocabulary,
@@ -91,6 +95,7 @@ impl OnnxBackbone {
             info,
             output,
             decoder: Mutex::new(decoder),
+            media,
             normalizers: Mutex::new(normalizers),
             logits: Mutex::new(logits),
         })
@@ -114,6 +119,46 @@ impl OnnxBackbone {
             .map_err(engine_error)?;
         let (_, values) = outputs["out"].try_extract_tensor::<f32>().map_err(engine_error)?;
         Ok(values.to_vec())
+    }
+
+    /// One pass over a batch that was checked.
+    fn pass(&self, batch: &PackedBatch, rows: i32, options: &RunOptions) -> Result<HiddenStates, ModelError> {
+        let segments: Vec<i32> = batch
+            .segments()
+            .iter()
+            .flat_map(|segment| {
+                let parent = segment.parent.map_or(-1, |parent| parent.0 as i32);
+                [
+                    segment.start as i32,
+                    segment.len as i32,
+                    parent,
+                    segment.first_position as i32,
+                ]
+            })
+            .collect();
+        let ints = |values: Vec<i32>| Tensor::from_array(([values.len()], values)).map_err(engine_error);
+        let tokens = ints(batch.tokens().iter().map(|token| *token as i32).collect())?;
+        let reads = ints(batch.reads().iter().map(|row| *row as i32).collect())?;
+        let table = Tensor::from_array(([batch.segments().len(), 4], segments)).map_err(engine_error)?;
+        let mut inputs = ort::inputs![
+            "tokens" => tokens, "rows" => ints((0..rows).collect())?, "segments" => table, "reads" => reads
+        ];
+        if let Some(media) = &self.media {
+            let soft = media.soft_rows(batch, options)?;
+            let values = Tensor::from_array(([soft.rows.len(), self.description.hidden], soft.values))
+                .map_err(engine_error)?;
+            let pictures =
+                Tensor::from_array(([soft.pictures.len() / 2, 2], soft.pictures)).map_err(engine_error)?;
+            inputs.extend(ort::inputs![
+                "soft" => values, "soft_rows" => ints(soft.rows)?, "pictures" => pictures
+            ]);
+        }
+        let mut session = locked(&self.decoder);
+        let outputs = session.run_with_options(inputs, options).map_err(engine_error)?;
+        let (_, values) = outputs["hidden"]
+            .try_extract_tensor::<f32>()
+            .map_err(engine_error)?;
+        HiddenStates::new(self.description.hidden, values.to_vec())
     }
 }
 
@@ -149,7 +194,13 @@ fn needed_bytes(description: &DecoderDescription, precision: Precision) -> u64 {
         .max()
         .unwrap_or(0)
         + 8 * description.hidden;
-    (description.parameters() as f64 * per_parameter) as u64 + 4 * 4096 * widest as u64
+    // The embedders of media stay float32.
+    let media = description
+        .media
+        .as_ref()
+        .map_or(0, |media| media.parameters(description.hidden));
+    let text = description.parameters() - media;
+    (text as f64 * per_parameter) as u64 + 4 * media + 4 * 4096 * widest as u64
 }
 
 /// Refuses descriptions that the kernels' index arithmetic does not cover.
@@ -166,6 +217,11 @@ fn check(source: Source<'_>) -> Result<(), ModelError> {
             return refuse(format!(
                 "layer {index}: {} heads, {} key heads, head width {}, {half} rotary frequencies, feed-forward width {}",
                 layer.heads, layer.kv_heads, layer.head_dim, layer.intermediate
+            ));
+        }
+        if layer.output_scale && !layer.post_norms {
+            return refuse(format!(
+                "layer {index}: a factor on the output without post norms"
             ));
         }
     }
@@ -212,27 +268,7 @@ impl Backbone for OnnxBackbone {
                 )));
             }
         }
-        let segments: Vec<i32> = batch
-            .segments()
-            .iter()
-            .flat_map(|segment| {
-                let parent = segment.parent.map_or(-1, |parent| parent.0 as i32);
-                [
-                    segment.start as i32,
-                    segment.len as i32,
-                    parent,
-                    segment.first_position as i32,
-                ]
-            })
-            .collect();
-        let ints = |values: Vec<i32>| Tensor::from_array(([values.len()], values)).map_err(engine_error);
-        let tokens = ints(batch.tokens().iter().map(|token| *token as i32).collect())?;
-        let reads = ints(batch.reads().iter().map(|row| *row as i32).collect())?;
-        let table = Tensor::from_array(([batch.segments().len(), 4], segments)).map_err(engine_error)?;
-        let inputs = ort::inputs![
-            "tokens" => tokens, "rows" => ints((0..rows).collect())?, "segments" => table, "reads" => reads
-        ];
-        let mut session = locked(&self.decoder);
+        media::check(&self.description, batch)?;
         // ONNX Runtime looks between nodes whether it is to end.
         let options = Arc::new(RunOptions::new().map_err(engine_error)?);
         let end = {
@@ -240,17 +276,13 @@ impl Backbone for OnnxBackbone {
             // It only sets a flag; were that to fail, the pass would run to its end.
             move || _ = options.terminate()
         };
-        let outputs = interrupt
-            .during(end, || session.run_with_options(inputs, &options))
+        interrupt
+            .during(end, || self.pass(batch, rows, &options))
             .ok_or(ModelError::Interrupted)?
             .map_err(|error| match interrupt.is_asked() {
                 true => ModelError::Interrupted,
-                false => engine_error(error),
-            })?;
-        let (_, values) = outputs["hidden"]
-            .try_extract_tensor::<f32>()
-            .map_err(engine_error)?;
-        HiddenStates::new(self.description.hidden, values.to_vec())
+                false => error,
+            })
     }
 
     fn logits_of(&self, hidden: &[f32], tokens: &[TokenId]) -> Result<Vec<f32>, ModelError> {

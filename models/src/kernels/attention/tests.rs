@@ -1,14 +1,17 @@
 //! Attention against the plain sum over a path, and one path against the same path in a forest.
 
+use std::sync::Arc;
+
 use super::*;
-use crate::PackedBatch;
 use crate::kernels::parallel::Serial;
+use crate::{Medium, PackedBatch, Part, PatchPosition, PatchValues, Picture, PlacedMedium};
 
 struct Case {
     shape: AttentionShape,
     batch: PackedBatch,
     joined: Vec<f32>,
     angles: Vec<f32>,
+    pictures: Vec<Range<u32>>,
 }
 
 impl Case {
@@ -22,6 +25,8 @@ impl Case {
             epsilon: 1e-6,
             query_norm: None,
             key_norm: None,
+            value_norm: false,
+            sight: PictureSight::Causal,
         };
         let width = (heads + 2 * kv_heads) * dim;
         let joined = batch
@@ -43,7 +48,15 @@ impl Case {
             batch,
             joined,
             angles,
+            pictures: Vec::new(),
         }
+    }
+
+    /// The same rows, with the batch's media as pictures that see themselves.
+    fn with_sight(mut self, sight: PictureSight) -> Self {
+        self.pictures = self.batch.media().iter().map(PlacedMedium::rows).collect();
+        self.shape.sight = sight;
+        self
     }
 
     fn run(&self, isa: Isa, rows: &[u32]) -> Vec<f32> {
@@ -76,6 +89,7 @@ impl Case {
             },
             query_rows: rows,
             segments: self.batch.segments(),
+            pictures: &self.pictures,
             cos: &cos,
             sin: &sin,
         };
@@ -101,6 +115,20 @@ impl Case {
         let positions = self.batch.positions();
         let window = self.shape.window.unwrap_or(usize::MAX);
         seen.retain(|other| ((positions[row] - positions[*other]) as usize) < window);
+        let picture = self
+            .pictures
+            .iter()
+            .find(|picture| picture.contains(&(row as u32)));
+        if let Some(picture) = picture {
+            let all = picture.start as usize..picture.end as usize;
+            seen.extend(all.filter(|other| match self.shape.sight {
+                PictureSight::Causal => false,
+                PictureSight::Windowed => *other > row,
+                PictureSight::Whole => {
+                    *other > row || (positions[row] - positions[*other]) as usize >= window
+                }
+            }));
+        }
         seen
     }
 
@@ -229,5 +257,81 @@ fn a_path_alone_gives_the_same_bits_as_in_a_forest() {
             .collect();
         let own: Vec<u32> = (0..single.batch.len() as u32).collect();
         assert_eq!(single.run(isa, &own), expected, "{isa:?}");
+    }
+}
+
+fn picture(patches: u32) -> Part<'static> {
+    let positions = (0..patches).map(|x| PatchPosition { x, y: 0 }).collect();
+    let values = PatchValues::Floats(vec![0.5; patches as usize]);
+    Part::Medium {
+        placeholder: 7,
+        medium: Arc::new(Medium::Picture(Picture::new(values, positions).unwrap())),
+    }
+}
+
+/// Pictures wider and narrower than windows, first and last in their segment, in a state and in a question.
+fn illustrated() -> PackedBatch {
+    let mut batch = PackedBatch::new();
+    let (some, more) = (tokens(9, 1), tokens(30, 2));
+    let parts = [picture(70), Part::Tokens(&some), picture(5), Part::Tokens(&more), picture(280)];
+    let state = batch.push_parts(None, &parts).unwrap();
+    for len in [3, 40] {
+        batch.push_segment(Some(state), &tokens(len, 4)).unwrap();
+    }
+    let question = [Part::Tokens(&some), picture(20), picture(6), Part::Tokens(&some)];
+    batch.push_parts(Some(state), &question).unwrap();
+    batch.push_parts(None, &[picture(12)]).unwrap();
+    batch
+}
+
+#[test]
+fn pictures_see_themselves_as_their_layer_says() {
+    for sight in [PictureSight::Causal, PictureSight::Windowed, PictureSight::Whole] {
+        for window in [None, Some(16), Some(128)] {
+            let case = Case::new(illustrated(), 4, 2, 16, window).with_sight(sight);
+            let rows: Vec<u32> = (0..case.batch.len() as u32).collect();
+            for isa in Isa::available() {
+                let out = case.run(isa, &rows);
+                for (row, got) in out.chunks_exact(64).enumerate().step_by(3) {
+                    for (got, expected) in got.iter().zip(case.plain(row)) {
+                        assert!(
+                            (f64::from(*got) - expected).abs() < 2e-5,
+                            "{isa:?} {sight:?} {window:?} row {row}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_few_reads_in_a_picture_equal_all_rows() {
+    let case = Case::new(illustrated(), 4, 1, 32, Some(20)).with_sight(PictureSight::Whole);
+    let all: Vec<u32> = (0..case.batch.len() as u32).collect();
+    let out = case.run(Isa::detect(), &all);
+    let few = [400u32, 0, 69, 200, 75];
+    let found = case.run(Isa::detect(), &few);
+    for (row, found) in few.iter().zip(found.chunks_exact(128)) {
+        assert_eq!(found, &out[*row as usize * 128..][..128], "row {row}");
+    }
+}
+
+#[test]
+fn values_pass_their_norm() {
+    let mut case = Case::new(forest(), 2, 1, 16, None);
+    case.shape.value_norm = true;
+    let rows: Vec<u32> = (0..case.batch.len() as u32).collect();
+    let found = case.run(Isa::detect(), &rows);
+    // The same by hand: normalise the value columns first.
+    let mut plain = case;
+    plain.shape.value_norm = false;
+    for row in plain.joined.chunks_exact_mut(4 * 16) {
+        let value = &mut row[3 * 16..];
+        let mean = value.iter().map(|x| x * x).sum::<f32>() / 16.0;
+        value.iter_mut().for_each(|x| *x /= (mean + 1e-6).sqrt());
+    }
+    for (found, wanted) in found.iter().zip(plain.run(Isa::detect(), &rows)) {
+        assert!((found - wanted).abs() < 1e-5);
     }
 }

@@ -1,18 +1,20 @@
-//! `Attention(queries, keys and values, query rows int32, segments int32 [n, 4], cos, sin) -> [queries, heads * dim]`.
+//! `Attention(queries, keys and values, query rows int32, segments int32 [n, 4], cos, sin, pictures? int32 [n, 2]) ->
+//! [queries, heads * dim]`; pictures are first row and number of rows, and there where the node's rows see them.
 
 use ort::operator::{BoxedKernel, ComputeContext, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
 
 use super::pool::Pool;
-use super::{Shared, input, node_index, segments};
+use super::{Shared, input, node_index, row_ranges, segments};
+use crate::PictureSight;
 use crate::kernels::attention::{AttentionInputs, AttentionShape, Columns, attend};
 
 /// Where a node finds queries, keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Wiring {
-    /// Both inputs are the same rows `[queries | keys | values]`.
+    /// Both inputs are the same rows `[queries | keys | values]`, values absent where keys are used for both.
     Joined,
-    /// Queries are rows of their own; the second input is `[keys | values]`.
+    /// Queries are rows of their own; the second input is `[keys | values]`, or keys alone.
     Split,
 }
 
@@ -21,6 +23,8 @@ pub(in super::super) enum Wiring {
 pub(in super::super) struct AttentionNode {
     pub(in super::super) shape: AttentionShape,
     pub(in super::super) wiring: Wiring,
+    /// Whether values are the keys as they come in.
+    pub(in super::super) shared_key_value: bool,
 }
 
 pub(in super::super) struct AttentionOperator {
@@ -37,7 +41,8 @@ impl Operator for AttentionOperator {
 
     fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
         use TensorElementType::{Float32, Int32};
-        [Float32, Float32, Int32, Int32, Float32, Float32].map(OperatorInput::required)
+        let required = [Float32, Float32, Int32, Int32, Float32, Float32].map(OperatorInput::required);
+        required.into_iter().chain([OperatorInput::optional(Int32)])
     }
 
     fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
@@ -73,9 +78,10 @@ fn compute(context: &ComputeContext, shared: &Shared, node: &AttentionNode) -> o
     };
     let shape = &node.shape;
     let (query, key) = (shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim);
+    let pair = if node.shared_key_value { key } else { 2 * key };
     let (query_offset, stride) = match node.wiring {
-        Wiring::Joined => (query, query + 2 * key),
-        Wiring::Split => (0, 2 * key),
+        Wiring::Joined => (query, query + pair),
+        Wiring::Split => (0, pair),
     };
     let query_stride = match node.wiring {
         Wiring::Joined => stride,
@@ -83,6 +89,10 @@ fn compute(context: &ComputeContext, shared: &Shared, node: &AttentionNode) -> o
     };
     let query_rows: Vec<u32> = ints(2)?.iter().map(|row| *row as u32).collect();
     let segments = segments(ints(3)?);
+    let pictures = match shape.sight {
+        PictureSight::Causal => Vec::new(),
+        _ => row_ranges(input(context, 6)?.try_extract_tensor::<i32>()?.1),
+    };
     let inputs = AttentionInputs {
         queries: Columns {
             values: floats(0)?,
@@ -97,10 +107,11 @@ fn compute(context: &ComputeContext, shared: &Shared, node: &AttentionNode) -> o
         values: Columns {
             values: floats(1)?,
             stride,
-            offset: query_offset + key,
+            offset: query_offset + pair - key,
         },
         query_rows: &query_rows,
         segments: &segments,
+        pictures: &pictures,
         cos: floats(4)?,
         sin: floats(5)?,
     };

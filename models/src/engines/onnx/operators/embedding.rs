@@ -1,4 +1,5 @@
-//! `Embedding(tokens int32 [rows]) -> float32 [rows, hidden]`: rows of the embedding matrix times a constant.
+//! `Embedding(tokens int32 [rows], soft? [n, hidden], soft rows? int32 [n]) -> float32 [rows, hidden]`: rows of the
+//! embedding matrix times a constant; then, where the model reads media, the soft tokens as they are in their rows.
 
 use ort::operator::{BoxedKernel, ComputeContext, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
@@ -11,6 +12,8 @@ pub(in super::super) struct EmbeddingOperator {
     pub(in super::super) shared: Shared,
     pub(in super::super) hidden: usize,
     pub(in super::super) scale: f32,
+    /// Whether the model reads media.
+    pub(in super::super) media: bool,
 }
 
 impl Operator for EmbeddingOperator {
@@ -21,7 +24,11 @@ impl Operator for EmbeddingOperator {
     }
 
     fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
-        [OperatorInput::required(TensorElementType::Int32)]
+        [
+            OperatorInput::required(TensorElementType::Int32),
+            OperatorInput::optional(TensorElementType::Float32),
+            OperatorInput::optional(TensorElementType::Int32),
+        ]
     }
 
     fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
@@ -30,6 +37,7 @@ impl Operator for EmbeddingOperator {
 
     fn create_kernel<'attr>(&self, _: &KernelContext<'attr>) -> ort::Result<Self::Kernel<'attr>> {
         let (shared, hidden, scale) = (self.shared.clone(), self.hidden, self.scale);
+        let media = self.media;
         Ok(Box::new(move |context: &ComputeContext| {
             let tokens = input(context, 0)?;
             let (_, tokens) = tokens.try_extract_tensor::<i32>()?;
@@ -38,7 +46,7 @@ impl Operator for EmbeddingOperator {
                 .ok_or_else(|| ort::Error::new("no output"))?;
             let (_, out) = out.try_extract_tensor_mut::<f32>()?;
             let matrix = shared.weights.matrix("embedding").map_err(failed)?;
-            let places = SharedMut::new(out);
+            let places = SharedMut::new(&mut *out);
             Pool {
                 context,
                 workers: shared.threads,
@@ -53,6 +61,14 @@ impl Operator for EmbeddingOperator {
                     }
                 }
             });
+            if media {
+                let (soft, rows) = (input(context, 1)?, input(context, 2)?);
+                let (_, soft) = soft.try_extract_tensor::<f32>()?;
+                let (_, rows) = rows.try_extract_tensor::<i32>()?;
+                for (soft, row) in soft.chunks_exact(hidden).zip(rows) {
+                    out[*row as usize * hidden..][..hidden].copy_from_slice(soft);
+                }
+            }
             Ok(())
         }))
     }

@@ -5,6 +5,7 @@ mod embedding;
 mod linear;
 mod norm;
 mod output;
+mod patch;
 mod pool;
 mod rotary;
 
@@ -13,8 +14,10 @@ pub(super) use embedding::EmbeddingOperator;
 pub(super) use linear::{Epilogue, LinearNode, LinearOperator};
 pub(super) use norm::{NormNode, NormOperator};
 pub(super) use output::{LogNormalizerOperator, LogitsOperator, OutputConstants};
+pub(super) use patch::{PatchConstants, PatchNormOperator, PatchPlaceOperator};
 pub(super) use rotary::RotaryOperator;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use ort::operator::{ComputeContext, KernelContext};
@@ -75,5 +78,14 @@ fn segments(table: &[i32]) -> Vec<Segment> {
             parent: u32::try_from(*parent).ok().map(SegmentIndex),
             first_position: *first_position as u32,
         })
+        .collect()
+}
+
+/// The rows of a `[n, 2]` int32 tensor, first row and number of rows, as ranges.
+fn row_ranges(table: &[i32]) -> Vec<Range<u32>> {
+    let (ranges, _) = table.as_chunks::<2>();
+    ranges
+        .iter()
+        .map(|[start, len]| *start as u32..(*start + *len) as u32)
         .collect()
 }

@@ -1,4 +1,5 @@
-//! `Norm(x [rows, width], residual? [rows, width]) -> [rows, width]`: RMS norm, added to a residual where there is one.
+//! `Norm(x [rows, width], residual? [rows, width]) -> [rows, width]`: RMS norm, added to a residual where there is one,
+//! times a constant where there is one.
 
 use ort::operator::{BoxedKernel, ComputeContext, KernelContext, Operator, OperatorInput, OperatorOutput};
 use ort::value::TensorElementType;
@@ -12,6 +13,8 @@ pub(in super::super) struct NormNode {
     pub(in super::super) weight: Vec<f32>,
     pub(in super::super) epsilon: f32,
     pub(in super::super) residual: bool,
+    /// Factor on the sum.
+    pub(in super::super) scale: Option<f32>,
 }
 
 pub(in super::super) struct NormOperator {
@@ -61,6 +64,9 @@ impl Operator for NormOperator {
                 out.iter_mut()
                     .zip(residual)
                     .for_each(|(out, residual)| *out += residual);
+            }
+            if let Some(scale) = node.scale {
+                out.iter_mut().for_each(|out| *out *= scale);
             }
             Ok(())
         }))
