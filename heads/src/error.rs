@@ -66,6 +66,9 @@ pub enum HeadError {
         /// What is wrong.
         reason: String,
     },
+    /// The media of a decision are not those that its prompt has places for.
+    #[error("the media do not fit the prompt: {0}")]
+    Media(String),
     /// A text readout that subtracts the prior was given a decision encoded without one.
     #[error(
         "the readout subtracts the score without the state, but the decision was encoded without `prior`"

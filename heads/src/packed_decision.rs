@@ -1,8 +1,9 @@
 //! A decision packed into a batch, and its scores from the hidden states.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use assize_models::{Backbone, HiddenStates, PackedBatch, ReadIndex, SegmentIndex, TokenId};
+use assize_models::{Backbone, HiddenStates, Medium, PackedBatch, Part, ReadIndex, SegmentIndex, TokenId};
 use assize_preprocess::prompt::{EncodedDecision, EncodedOrder, EncodedQuestion};
 
 use crate::option_trie::{OptionTrie, Step};
@@ -39,13 +40,14 @@ enum PackedOrder {
 
 impl PackedDecision {
     /// Pushes the segments of one decision as a tree of its own (two trees where the readout subtracts the prior) and
-    /// asks for every row that its scores need, each once.
+    /// asks for every row that its scores need, each once. `media` are the pictures, frames and sounds of its soft runs.
     ///
     /// # Errors
-    /// The readout is not valid, or the encoded decision has no labels, no prior or no tokens where the readout needs
-    /// them. The batch may then hold part of the decision and must not be run.
+    /// The readout is not valid, the media are not those of the soft runs, or the encoded decision has no labels, no
+    /// prior or no tokens where the readout needs them. The batch may then hold part of the decision and must not be run.
     pub fn pack(
         encoded: &EncodedDecision,
+        media: &[Arc<Medium>],
         readout: &Readout,
         batch: &mut PackedBatch,
     ) -> Result<Self, HeadError> {
@@ -58,7 +60,7 @@ impl PackedDecision {
         for (index, question) in encoded.questions.iter().enumerate() {
             check(index, question, readout)?;
         }
-        let state = push_root(batch, &encoded.state)?;
+        let state = push_state(batch, encoded, media)?;
         let mut questions = encoded
             .questions
             .iter()
@@ -325,6 +327,47 @@ fn push_root(batch: &mut PackedBatch, tokens: &[TokenId]) -> Result<Option<Segme
         return Ok(None);
     }
     Ok(Some(batch.push_segment(None, tokens)?))
+}
+
+/// The state with its media as a root segment; `None` for an empty one.
+fn push_state(
+    batch: &mut PackedBatch,
+    encoded: &EncodedDecision,
+    media: &[Arc<Medium>],
+) -> Result<Option<SegmentIndex>, HeadError> {
+    if encoded.soft_runs.len() != media.len() {
+        return Err(HeadError::Media(format!(
+            "{} media for {} places",
+            media.len(),
+            encoded.soft_runs.len()
+        )));
+    }
+    let mut parts = Vec::with_capacity(2 * media.len() + 1);
+    let mut behind = 0;
+    for (index, (run, medium)) in encoded.soft_runs.iter().zip(media).enumerate() {
+        let text = encoded.state.get(behind..run.start);
+        let (Some(text), Some(placeholder)) = (text, encoded.state.get(run.start)) else {
+            return Err(HeadError::Media(format!("medium {index} has no place in the state")));
+        };
+        if medium.soft_tokens() != run.len {
+            return Err(HeadError::Media(format!(
+                "medium {index} has {} soft tokens and {} places",
+                medium.soft_tokens(),
+                run.len
+            )));
+        }
+        parts.push(Part::Tokens(text));
+        parts.push(Part::Medium {
+            placeholder: *placeholder,
+            medium: Arc::clone(medium),
+        });
+        behind = run.start + run.len;
+    }
+    parts.push(Part::Tokens(encoded.state.get(behind..).unwrap_or_default()));
+    if encoded.state.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(batch.push_parts(None, &parts)?))
 }
 
 fn push_order(

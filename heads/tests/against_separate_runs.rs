@@ -131,7 +131,7 @@ fn run(
     readout: &Readout,
 ) -> Result<Vec<QuestionScores>, HeadError> {
     let mut batch = PackedBatch::new();
-    let packed = PackedDecision::pack(encoded, readout, &mut batch)?;
+    let packed = PackedDecision::pack(encoded, &[], readout, &mut batch)?;
     assert_eq!(batch.len(), PackedDecision::token_count(encoded, readout));
     packed.scores(backbone, Some(&HEAD), &backbone.forward(&batch)?)
 }
@@ -242,7 +242,7 @@ proptest! {
         // Behind another decision in one batch.
         let mut batch = PackedBatch::new();
         let packed = [&first, &second].map(|decision| {
-            PackedDecision::pack(decision, &readout, &mut batch).unwrap()
+            PackedDecision::pack(decision, &[], &readout, &mut batch).unwrap()
         });
         let hidden = backbone.forward(&batch).unwrap();
         for (packed, decision) in packed.iter().zip([&first, &second]) {
@@ -272,7 +272,7 @@ fn example() -> EncodedDecision {
 #[test]
 fn shared_rows_run_once_and_last_tokens_never() {
     let mut batch = PackedBatch::new();
-    PackedDecision::pack(&example(), &SUM, &mut batch).unwrap();
+    PackedDecision::pack(&example(), &[], &SUM, &mut batch).unwrap();
     assert_eq!(batch.tokens(), [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(batch.reads(), [4, 5, 6]);
 }
@@ -284,7 +284,7 @@ fn what_the_readout_needs_must_be_there() {
         let mut encoded = example();
         change(&mut encoded);
         let mut batch = PackedBatch::new();
-        let packed = PackedDecision::pack(&encoded, readout, &mut batch);
+        let packed = PackedDecision::pack(&encoded, &[], readout, &mut batch);
         packed.map(|_| ()).unwrap_err().to_string()
     };
     assert!(run(&backbone, &example(), &SUM).is_ok());
@@ -320,7 +320,7 @@ fn what_the_readout_needs_must_be_there() {
 fn a_slot_readout_needs_its_head() {
     let backbone = HashBackbone::new();
     let mut batch = PackedBatch::new();
-    let packed = PackedDecision::pack(&example(), &Readout::Slot, &mut batch).unwrap();
+    let packed = PackedDecision::pack(&example(), &[], &Readout::Slot, &mut batch).unwrap();
     let hidden = backbone.forward(&batch).unwrap();
     assert!(matches!(
         packed.scores(&backbone, None, &hidden),
@@ -377,7 +377,7 @@ fn one_broken_order_is_not_averaged_away() {
 fn hidden_states_of_another_batch_are_refused() {
     let backbone = HashBackbone::new();
     let mut batch = PackedBatch::new();
-    let packed = PackedDecision::pack(&example(), &SUM, &mut batch).unwrap();
+    let packed = PackedDecision::pack(&example(), &[], &SUM, &mut batch).unwrap();
     let mut other = PackedBatch::new();
     let root = other.push_segment(None, &[1]).unwrap();
     other.read_last(root).unwrap();

@@ -138,7 +138,7 @@ impl LatencySubject<'_> {
             },
         )?;
         let mut batch = PackedBatch::new();
-        let packed = PackedDecision::pack(&encoded, self.readout, &mut batch)?;
+        let packed = PackedDecision::pack(&encoded, &[], self.readout, &mut batch)?;
         let hidden = self.backbone.forward(&batch)?;
         for scores in packed.scores(self.backbone, None, &hidden)? {
             softmax(&scores.scores)?;

@@ -234,7 +234,7 @@ fn all_scores(
         .iter()
         .map(|readout| {
             let mut batch = PackedBatch::new();
-            let decision = PackedDecision::pack(encoded, readout, &mut batch)?;
+            let decision = PackedDecision::pack(encoded, &[], readout, &mut batch)?;
             Ok((decision, batch))
         })
         .collect::<Result<Vec<_>, BenchError>>()?;

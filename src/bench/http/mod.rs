@@ -245,7 +245,7 @@ impl Engine<'_> {
         let mut batch = PackedBatch::new();
         let packed = asked
             .iter()
-            .map(|encoded| PackedDecision::pack(encoded, &self.subject.readout, &mut batch))
+            .map(|encoded| PackedDecision::pack(encoded, &[], &self.subject.readout, &mut batch))
             .collect::<Result<Vec<_>, _>>()?;
         let hidden = self.backbone.forward(&batch)?;
         let mut answers = Vec::with_capacity(packed.len());
