@@ -12,6 +12,7 @@ use assize_preprocess::prompt::Truncate;
 use clap::{ArgGroup, Args};
 
 use super::logging::{self, LogFormat};
+use super::media_files::MediaFiles;
 use super::output::print;
 use super::served_model::ServedModelArguments;
 use super::state_text;
@@ -19,6 +20,7 @@ use super::state_text;
 const EXAMPLES: &str = "Examples:
   assize decide \"You won! Click here.\" --question \"Is this mail spam?\" --option spam --option \"not spam\"
   assize decide @review.txt --question \"Is the reviewer satisfied?\" --predicate
+  assize decide "" --image photo.jpg --question "Is a person in the picture?" --predicate --model ./jev-omni
   fortune | assize decide - --question \"How funny is it?\" --level dull --level funny --level hilarious --json";
 
 /// Width of a bar.
@@ -44,6 +46,8 @@ pub struct DecideArguments {
     /// Ask for true or false
     #[arg(long, requires = "question")]
     predicate: bool,
+    #[command(flatten)]
+    media: MediaFiles,
     /// Option orders to average over
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     order_averages: u16,
@@ -142,19 +146,24 @@ fn decide(
         order_averages: usize::from(arguments.order_averages),
         truncate: arguments.truncate,
     };
-    let prepared = service.prepare(decision, settings)?;
+    let media = service.read_media(&arguments.media.read()?);
+    let media = media.map_err(|error| match error.medium() {
+        Some(index) => anyhow::Error::new(error).context(arguments.media.flag(index)),
+        None => error.into(),
+    })?;
+    let prepared = service.prepare_with_media(decision, media, settings)?;
     let scored = service.score(&[&prepared])?;
     let scored = scored.first().context("the engine answered nothing")?;
     Ok(Answered {
         answers: service.answers(decision, scored)?,
         input_tokens: prepared.tokens(),
         truncated_tokens: prepared.truncated_tokens(),
+        media: prepared.media().to_vec(),
         timings: StageTimings {
-            tokenise: prepared.tokenise_time(),
             forward: scored.forward,
             readout: scored.readout,
             total: started.elapsed(),
-            ..StageTimings::default()
+            ..StageTimings::of_prepared(&prepared)
         },
         extra: vec![None],
     })

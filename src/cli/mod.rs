@@ -5,6 +5,7 @@ mod datasets;
 mod decide;
 mod engine;
 mod logging;
+mod media_files;
 mod model;
 mod output;
 mod serve;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::body::BodyLimits;
+use super::body::{BodyLimits, BodyRoom};
+use super::fetch::{FetchLimits, Fetcher};
 use super::metrics::Metrics;
 use super::pipeline::Preparing;
 use super::problem::{Problem, ProblemKind};
@@ -24,8 +25,14 @@ pub struct ServerLimits {
     pub request_tokens: usize,
     /// Time for a request that names no deadline.
     pub deadline: Duration,
-    /// Bytes of a body, as sent and after decompression.
+    /// Bytes of a body, as sent and after decompression; of a model that reads media, [`Self::media_body_bytes`] instead.
     pub body_bytes: usize,
+    /// Bytes of a body where the model reads media.
+    pub media_body_bytes: usize,
+    /// Bytes that all bodies above 4 MiB hold together.
+    pub all_bodies_bytes: usize,
+    /// Bounds on media that are fetched by URL; `None` fetches none.
+    pub fetch: Option<FetchLimits>,
     /// Time for a body to arrive.
     pub body_time: Duration,
     /// Time for a request's head to arrive; also how long an idle connection is kept.
@@ -46,6 +53,9 @@ impl Default for ServerLimits {
             request_tokens: 32_768,
             deadline: Duration::from_secs(30),
             body_bytes: 4 << 20,
+            media_body_bytes: 96 << 20,
+            all_bodies_bytes: 256 << 20,
+            fetch: None,
             body_time: Duration::from_secs(20),
             // Longer than the 30 s for which the official client keeps idle connections.
             header_time: Duration::from_secs(60),
@@ -73,6 +83,8 @@ pub struct App {
     pub(super) preparing: Preparing,
     pub(super) metrics: Arc<Metrics>,
     pub(super) limits: ServerLimits,
+    pub(super) fetcher: Option<Arc<Fetcher>>,
+    room: BodyRoom,
     stopping: AtomicBool,
 }
 
@@ -99,6 +111,8 @@ impl App {
             preparing: Preparing::new(threads, limits.queue_jobs),
             metrics,
             limits,
+            fetcher: limits.fetch.map(|limits| Arc::new(Fetcher::new(limits))),
+            room: BodyRoom::new(limits.all_bodies_bytes),
             stopping: AtomicBool::new(false),
         }))
     }
@@ -109,9 +123,16 @@ impl App {
     }
 
     pub(super) fn body_limits(&self) -> BodyLimits {
+        let parts = self.service.takes_media();
         BodyLimits {
-            bytes: self.limits.body_bytes,
+            bytes: if parts {
+                self.limits.media_body_bytes.max(self.limits.body_bytes)
+            } else {
+                self.limits.body_bytes
+            },
             time: self.limits.body_time,
+            parts,
+            room: self.room.clone(),
         }
     }
 

@@ -1,6 +1,7 @@
-//! Reading a request's body: type, encoding, size and time are all bounded.
+//! Reading a request's body: type, encoding, size and time are all bounded, and so is what all bodies hold together.
 
 use std::io::Read as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -8,7 +9,15 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::multipart::{self, Boundary, BodyPart};
 use super::problem::{Problem, ProblemKind};
+
+/// Bytes that one permit of the shared room stands for.
+const ROOM_UNIT: usize = 1 << 16;
+/// Bytes of each body that are held without asking for room: the usual request never waits for another's.
+const FREE_BYTES: usize = 4 << 20;
 
 /// Largest window (2^24 = 16 MiB) that a zstd frame may ask for; encoders reach it at their highest levels only.
 const MAX_WINDOW_LOG: u32 = 24;
@@ -19,12 +28,58 @@ const MOST_DISCARDED: usize = 64 << 20;
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
 /// Bounds on a body.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct BodyLimits {
     /// Most bytes, as sent and after decompression.
     pub(super) bytes: usize,
     /// Time for the whole body to arrive.
     pub(super) time: Duration,
+    /// Whether parts with media are read.
+    pub(super) parts: bool,
+    /// Room that all large bodies share.
+    pub(super) room: BodyRoom,
+}
+
+/// Memory that large bodies share, so that many at once are refused instead of held.
+#[derive(Debug, Clone)]
+pub(super) struct BodyRoom {
+    units: Arc<Semaphore>,
+}
+
+impl BodyRoom {
+    /// Room for `bytes` beyond what every body may hold.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self {
+            units: Arc::new(Semaphore::new((bytes / ROOM_UNIT).min(Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// Adds to `held` what a body of `bytes` needs.
+    ///
+    /// # Errors
+    /// Other bodies hold the room.
+    fn take(&self, held: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> Result<(), Problem> {
+        let needed = bytes.saturating_sub(FREE_BYTES).div_ceil(ROOM_UNIT);
+        let missing = needed.saturating_sub(held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
+        if missing == 0 {
+            return Ok(());
+        }
+        let units = u32::try_from(missing).unwrap_or(u32::MAX);
+        let Ok(permit) = Arc::clone(&self.units).try_acquire_many_owned(units) else {
+            return Err(Problem {
+                retry_after: Some(Duration::from_secs(1)),
+                ..unread(Problem::new(
+                    ProblemKind::QueueFull,
+                    "other large bodies are being read; try again in 1 s",
+                ))
+            });
+        };
+        match held {
+            Some(held) => held.merge(permit),
+            None => *held = Some(permit),
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,25 +88,45 @@ enum Encoding {
     Zstd,
 }
 
+/// What the headers say of a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Announced {
+    encoding: Encoding,
+    /// Of a multipart body.
+    boundary: Option<Boundary>,
+}
+
 /// A body as it arrived.
 #[derive(Debug)]
 pub(super) struct ReceivedBody {
     bytes: Vec<u8>,
-    encoding: Encoding,
+    announced: Announced,
     limit: usize,
+    /// Given back once the media were read.
+    _room: Option<OwnedSemaphorePermit>,
 }
 
-/// Receives the body of a JSON request.
+/// A body whose encodings are undone.
+#[derive(Debug, Default)]
+pub(super) struct PlainBody {
+    /// The JSON of the request.
+    pub(super) json: Vec<u8>,
+    /// The parts beside it, in order.
+    pub(super) parts: Vec<BodyPart>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// Receives the body of a request: JSON, or parts of which one is the JSON.
 ///
 /// # Errors
 /// 415 for another type or encoding, 413 above the limit, 408 when it does not arrive in time, 400 when it is cut.
 pub(super) async fn receive(request: Request, limits: BodyLimits) -> Result<ReceivedBody, Problem> {
     let (head, mut body) = request.into_parts();
-    let encoding = match check_headers(&head.headers).and_then(|encoding| {
+    let announced = match check_headers(&head.headers, limits.parts).and_then(|announced| {
         check_announced(&head.headers, limits.bytes)?;
-        Ok(encoding)
+        Ok(announced)
     }) {
-        Ok(encoding) => encoding,
+        Ok(announced) => announced,
         Err(problem) => {
             // A client that waits to be told to send the body is answered at once; others would not read the answer
             // before they have sent it.
@@ -61,7 +136,8 @@ pub(super) async fn receive(request: Request, limits: BodyLimits) -> Result<Rece
             return Err(problem);
         }
     };
-    let bytes = tokio::time::timeout(limits.time, collect(&mut body, limits.bytes))
+    let mut room = None;
+    let bytes = tokio::time::timeout(limits.time, collect(&mut body, &limits, &mut room))
         .await
         .map_err(|_| {
             unread(Problem::new(
@@ -78,8 +154,9 @@ pub(super) async fn receive(request: Request, limits: BodyLimits) -> Result<Rece
     };
     Ok(ReceivedBody {
         bytes,
-        encoding,
+        announced,
         limit: limits.bytes,
+        _room: room,
     })
 }
 
@@ -123,7 +200,12 @@ fn too_large(limit: usize, what: &str) -> Problem {
     )
 }
 
-async fn collect(body: &mut Body, limit: usize) -> Result<Vec<u8>, Problem> {
+async fn collect(
+    body: &mut Body,
+    limits: &BodyLimits,
+    room: &mut Option<OwnedSemaphorePermit>,
+) -> Result<Vec<u8>, Problem> {
+    let limit = limits.bytes;
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
@@ -136,13 +218,14 @@ async fn collect(body: &mut Body, limit: usize) -> Result<Vec<u8>, Problem> {
             if bytes.len() + data.len() > limit {
                 return Err(unread(too_large(limit, "is larger")));
             }
+            limits.room.take(room, bytes.len() + data.len())?;
             bytes.extend_from_slice(&data);
         }
     }
     Ok(bytes)
 }
 
-fn check_headers(headers: &HeaderMap) -> Result<Encoding, Problem> {
+fn check_headers(headers: &HeaderMap, parts: bool) -> Result<Announced, Problem> {
     let unsupported = |message: String| unread(Problem::new(ProblemKind::UnsupportedMediaType, message));
     let text = |name: header::HeaderName| -> Result<String, Problem> {
         let joined: Vec<_> = headers
@@ -158,7 +241,10 @@ fn check_headers(headers: &HeaderMap) -> Result<Encoding, Problem> {
     let is_json = essence.is_empty()
         || essence == "application/json"
         || (essence.starts_with("application/") && essence.ends_with("+json"));
-    if !is_json {
+    let mut boundary = None;
+    if parts && essence == "multipart/form-data" {
+        boundary = Some(multipart::boundary(headers).map_err(unread)?);
+    } else if !is_json {
         let hint = if essence.starts_with("multipart/") {
             "this model reads text only, so that there is nothing to attach: "
         } else {
@@ -168,25 +254,37 @@ fn check_headers(headers: &HeaderMap) -> Result<Encoding, Problem> {
             "content-type {essence:?} is not read here: {hint}send content-type: application/json"
         )));
     }
-    match text(header::CONTENT_ENCODING)?.as_str() {
-        "" | "identity" => Ok(Encoding::Plain),
-        "zstd" => Ok(Encoding::Zstd),
-        other => Err(unsupported(format!(
-            "content-encoding {other:?} is not read here: send the body plain or with zstd"
-        ))),
-    }
+    let encoding = match text(header::CONTENT_ENCODING)?.as_str() {
+        "" | "identity" => Encoding::Plain,
+        "zstd" => Encoding::Zstd,
+        other => {
+            return Err(unsupported(format!(
+                "content-encoding {other:?} is not read here: send the body plain or with zstd"
+            )));
+        }
+    };
+    Ok(Announced { encoding, boundary })
 }
 
 impl ReceivedBody {
-    /// Decompresses. Takes time in proportion to the size, so it runs on a blocking thread.
+    /// Decompresses, and cuts into parts. Takes time in proportion to the size, so it runs on a blocking thread.
     ///
     /// # Errors
-    /// 413 above the limit, 400 for a broken frame.
-    pub(super) fn into_plain(self) -> Result<Vec<u8>, Problem> {
-        match self.encoding {
-            Encoding::Plain => Ok(self.bytes),
-            Encoding::Zstd => decompress(&self.bytes, self.limit),
-        }
+    /// 413 above the limit, 400 for a broken frame or broken parts.
+    pub(super) fn into_plain(self) -> Result<PlainBody, Problem> {
+        let bytes = match self.announced.encoding {
+            Encoding::Plain => self.bytes,
+            Encoding::Zstd => decompress(&self.bytes, self.limit)?,
+        };
+        let (json, parts) = match self.announced.boundary {
+            None => (bytes, Vec::new()),
+            Some(boundary) => multipart::split(bytes, &boundary)?,
+        };
+        Ok(PlainBody {
+            json,
+            parts,
+            _room: self._room,
+        })
     }
 }
 

@@ -6,13 +6,16 @@ mod content;
 mod decide;
 mod excerpt;
 mod fault;
+mod fetch;
 mod fields;
 mod head;
 mod health;
 mod json;
+mod media;
 mod metrics;
 mod model_name;
 mod models;
+mod multipart;
 mod observe;
 mod openapi;
 mod pipeline;
@@ -26,11 +29,13 @@ mod timings;
 mod whole_number;
 
 pub use app::{App, ServerError, ServerLimits};
+pub use fetch::FetchLimits;
 pub use content::TextOrJson;
 pub use decide::{
-    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideOption, DecideQuestion, DecideRequest,
+    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideMediumReport, DecideOption, DecideQuestion, DecideRequest,
     DecideResponse, DecideTimings, DecideUsage, LevelProbability, PredicateAnswer, QuestionType, ScoreAnswer,
 };
+pub use media::{DecideMedium, MediumType};
 pub use openapi::ApiDocument;
 pub use pipeline::Answered;
 pub use problem_body::{ErrorBody, ErrorDetail};

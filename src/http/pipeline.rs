@@ -13,7 +13,7 @@ use super::app::App;
 use super::problem::{Problem, ProblemKind};
 use super::timings::StageTimings;
 use crate::scheduler::JobError;
-use crate::service::{Answer, Prepared, Service};
+use crate::service::{Answer, MediumReport, Prepared, Service};
 
 /// When a request's head was read, and whether the server was stopping then: what arrived before is still answered.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +48,8 @@ pub struct Answered<X> {
     pub input_tokens: usize,
     /// Tokens of the state that the truncation policy dropped.
     pub truncated_tokens: usize,
+    /// What became of each medium, in the order given.
+    pub media: Vec<MediumReport>,
     /// Time by stage.
     pub timings: StageTimings,
     /// What the protocol needs for its response.
@@ -146,8 +148,10 @@ impl App {
             ));
         }
         let deadline = deadline.map_or(latest, |deadline| arrival.at + deadline);
-        let (tokenise, tokens) = (prepared.tokenise_time(), prepared.tokens());
+        let tokens = prepared.tokens();
         let truncated_tokens = prepared.truncated_tokens();
+        let media = prepared.media().to_vec();
+        let before = StageTimings::of_prepared(&prepared);
         let ticket = self.scheduler.submit(prepared, tokens, deadline)?;
         let done = ticket.wait().await?;
         let answers = self.service.answers(&decision, &done.output).map_err(|error| {
@@ -158,17 +162,18 @@ impl App {
             )
         })?;
         let timings = StageTimings {
-            tokenise,
             queue: done.queued,
             forward: done.output.forward,
             readout: done.output.readout,
             total: arrival.at.elapsed(),
+            ..before
         };
         self.metrics.observe_answer(&timings, tokens, answers.len());
         Ok(Answered {
             answers,
             input_tokens: tokens,
             truncated_tokens,
+            media,
             timings,
             extra,
         })

@@ -47,6 +47,12 @@ pub(super) enum ProblemKind {
     HeadTooLarge,
     /// The body's type or encoding is not read here.
     UnsupportedMediaType,
+    /// A medium of a kind that is not read, or not by this model.
+    UnsupportedMedium,
+    /// A medium is over a limit.
+    MediumTooLarge,
+    /// A medium is broken, empty or of no use otherwise.
+    InvalidMedium,
     /// The queue is full.
     QueueFull,
     /// The server is stopping or not ready.
@@ -76,6 +82,9 @@ impl ProblemKind {
             Self::TargetTooLong => "target_too_long",
             Self::HeadTooLarge => "head_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::UnsupportedMedium => "unsupported_medium",
+            Self::MediumTooLarge => "medium_too_large",
+            Self::InvalidMedium => "invalid_medium",
             Self::QueueFull => "queue_full",
             Self::Unavailable => "unavailable",
             Self::DeadlineExceeded => "deadline_exceeded",
@@ -87,7 +96,11 @@ impl ProblemKind {
     /// `detail.error_type` in System One; `None` where its error is a validation list.
     pub(super) fn system_one_name(self) -> Option<&'static str> {
         match self {
-            Self::InvalidJson | Self::InvalidRequest | Self::TooManyOptions | Self::TooManyQuestions => None,
+            Self::InvalidJson
+            | Self::InvalidRequest
+            | Self::TooManyOptions
+            | Self::TooManyQuestions
+            | Self::InvalidMedium => None,
             Self::UnknownModel => Some("api_usage_error"),
             Self::QueueFull => Some("rate_limit_error"),
             other => Some(other.name()),
@@ -101,16 +114,17 @@ impl ProblemKind {
             (Self::InvalidJson, Protocol::SystemOne) => StatusCode::UNPROCESSABLE_ENTITY,
             (Self::UnknownModel, Protocol::Native) => StatusCode::NOT_FOUND,
             (Self::UnknownModel | Self::BadRequest, Protocol::SystemOne) => StatusCode::BAD_REQUEST,
-            (Self::InvalidRequest | Self::TooManyOptions | Self::TooManyQuestions, _) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            (
+                Self::InvalidRequest | Self::TooManyOptions | Self::TooManyQuestions | Self::InvalidMedium,
+                _,
+            ) => StatusCode::UNPROCESSABLE_ENTITY,
             (Self::NotFound, _) => StatusCode::NOT_FOUND,
             (Self::MethodNotAllowed, _) => StatusCode::METHOD_NOT_ALLOWED,
             (Self::RequestTimeout, _) => StatusCode::REQUEST_TIMEOUT,
-            (Self::BodyTooLarge | Self::StateTooLong, _) => StatusCode::PAYLOAD_TOO_LARGE,
+            (Self::BodyTooLarge | Self::StateTooLong | Self::MediumTooLarge, _) => StatusCode::PAYLOAD_TOO_LARGE,
             (Self::TargetTooLong, _) => StatusCode::URI_TOO_LONG,
             (Self::HeadTooLarge, _) => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            (Self::UnsupportedMediaType, _) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            (Self::UnsupportedMediaType | Self::UnsupportedMedium, _) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             (Self::QueueFull, _) => StatusCode::TOO_MANY_REQUESTS,
             (Self::Unavailable, _) => StatusCode::SERVICE_UNAVAILABLE,
             (Self::DeadlineExceeded, _) => StatusCode::GATEWAY_TIMEOUT,

@@ -4,9 +4,15 @@ use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue};
 
+use crate::service::Prepared;
+
 /// Time by stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StageTimings {
+    /// From the bytes of media files to pixels and samples.
+    pub decode: Duration,
+    /// From pixels and samples to patches and frames.
+    pub preprocess: Duration,
     /// Prompt writing and tokenisation.
     pub tokenise: Duration,
     /// Waiting for the engine.
@@ -20,9 +26,21 @@ pub struct StageTimings {
 }
 
 impl StageTimings {
+    /// The stages before the queue; the others are zero.
+    pub fn of_prepared(prepared: &Prepared) -> Self {
+        Self {
+            decode: prepared.decode_time(),
+            preprocess: prepared.preprocess_time(),
+            tokenise: prepared.tokenise_time(),
+            ..Self::default()
+        }
+    }
+
     /// The stages by name, in order, `total` last.
-    pub fn stages(&self) -> [(&'static str, Duration); 5] {
+    pub fn stages(&self) -> [(&'static str, Duration); 7] {
         [
+            ("decode", self.decode),
+            ("preprocess", self.preprocess),
             ("tokenise", self.tokenise),
             ("queue", self.queue),
             ("forward", self.forward),

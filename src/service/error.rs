@@ -5,6 +5,8 @@ use assize_heads::HeadError;
 use assize_models::ModelError;
 use assize_preprocess::PromptError;
 
+use super::media::{MediumError, MediumFault};
+
 /// Everything that can go wrong between a model's name and an answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -36,6 +38,14 @@ pub enum ServiceError {
         /// The form's name.
         form: String,
     },
+    /// A medium cannot be used.
+    #[error("{error}")]
+    Medium {
+        /// Index of the medium in the request, from 0.
+        index: usize,
+        /// What is wrong with it.
+        error: MediumError,
+    },
     /// The engine answered something other than what was asked.
     #[error("{asked} {what} were asked and {scored} scored")]
     Mismatch {
@@ -46,4 +56,26 @@ pub enum ServiceError {
         /// How many scores came back.
         scored: usize,
     },
+}
+
+impl ServiceError {
+    /// The medium that is at fault, by its index in the request; `None` where it is something else.
+    pub fn medium(&self) -> Option<usize> {
+        match self {
+            Self::Medium { index, .. } => Some(*index),
+            Self::Prompt(
+                PromptError::MediumUnknown { medium, .. } | PromptError::EmptyMedium { medium, .. },
+            ) => Some(*medium),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with that medium.
+    pub fn medium_fault(&self) -> MediumFault {
+        match self {
+            Self::Medium { error, .. } => error.fault(),
+            Self::Prompt(PromptError::MediumUnknown { .. }) => MediumFault::Unsupported,
+            _ => MediumFault::Damaged,
+        }
+    }
 }

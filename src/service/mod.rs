@@ -2,6 +2,7 @@
 
 mod answer;
 mod error;
+mod media;
 mod open;
 
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use assize_preprocess::prompt::{EncodeOptions, EncodedDecision, PromptForm, Trun
 
 pub use answer::{Answer, AnswerKind, OptionProbability};
 pub use error::ServiceError;
+pub use media::{MediumError, MediumFault, MediumKind, MediumReport, PreparedMedia, RawMedium};
 pub use open::ServiceOptions;
 
 use crate::scheduler::BatchRunner;
@@ -39,9 +41,10 @@ impl Default for DecisionSettings {
 }
 
 /// A decision as token ids, ready for the engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     encoded: EncodedDecision,
+    media: PreparedMedia,
     tokens: usize,
     tokenise: Duration,
 }
@@ -55,6 +58,21 @@ impl Prepared {
     /// Tokens of the state that the truncation policy dropped.
     pub fn truncated_tokens(&self) -> usize {
         self.encoded.truncated_tokens
+    }
+
+    /// What became of each medium, in the order given.
+    pub fn media(&self) -> &[MediumReport] {
+        &self.media.reports
+    }
+
+    /// Time that decoding of media took.
+    pub fn decode_time(&self) -> Duration {
+        self.media.decode
+    }
+
+    /// Time from pixels and samples to patches and frames.
+    pub fn preprocess_time(&self) -> Duration {
+        self.media.preprocess
     }
 
     /// Time that tokenisation took.
@@ -132,15 +150,30 @@ impl Service {
         self.backbone.description().context
     }
 
-    /// Writes a decision as token ids. Pure computation on the calling thread.
+    /// Writes a decision without media as token ids. Pure computation on the calling thread.
     ///
     /// # Errors
     /// The decision cannot be asked as it stands, or does not fit the context.
     pub fn prepare(&self, decision: &Decision, settings: DecisionSettings) -> Result<Prepared, ServiceError> {
+        self.prepare_with_media(decision, PreparedMedia::default(), settings)
+    }
+
+    /// Writes a decision as token ids, with the soft tokens of `media`, which belong to its state. Pure computation on the
+    /// calling thread.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    pub fn prepare_with_media(
+        &self,
+        decision: &Decision,
+        media: PreparedMedia,
+        settings: DecisionSettings,
+    ) -> Result<Prepared, ServiceError> {
         let started = Instant::now();
-        let encoded = self.form.encode(
+        let encoded = self.form.encode_with_media(
             &self.tokenizer,
             decision,
+            &media.outlines,
             &EncodeOptions {
                 context: self.context(),
                 truncate: settings.truncate,
@@ -169,6 +202,7 @@ impl Service {
         let tokens = PackedDecision::token_count(&encoded, &self.readout);
         Ok(Prepared {
             encoded,
+            media,
             tokens,
             tokenise: started.elapsed(),
         })
@@ -192,7 +226,9 @@ impl Service {
         let mut batch = PackedBatch::new();
         let packed = decisions
             .iter()
-            .map(|prepared| PackedDecision::pack(&prepared.encoded, &self.readout, &mut batch))
+            .map(|prepared| {
+                PackedDecision::pack(&prepared.encoded, &prepared.media.media, &self.readout, &mut batch)
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let hidden = self.backbone.forward_unless(&batch, interrupt)?;
         let forward = started.elapsed();

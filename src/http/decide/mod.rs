@@ -10,12 +10,13 @@ use axum::response::{IntoResponse, Response};
 
 pub use request::{DecideOption, DecideQuestion, DecideRequest, QuestionType};
 pub use response::{
-    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideResponse, DecideTimings, DecideUsage,
+    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideMediumReport, DecideResponse, DecideTimings, DecideUsage,
     LevelProbability, PredicateAnswer, ScoreAnswer,
 };
 
 use super::app::App;
 use super::body::receive;
+use super::media::Attached;
 use super::pipeline::{Arrival, Ready};
 use super::problem::Problem;
 
@@ -71,14 +72,18 @@ use super::problem::Problem;
 pub(super) async fn decide(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let arrival = Arrival::now(&app);
     let body = receive(request, app.body_limits()).await?;
+    let fetcher = app.fetcher.clone();
     let answered = app
-        .answer(arrival, |service| {
-            let request = DecideRequest::parse(&body.into_plain()?)?;
+        .answer(arrival, move |service| {
+            let body = body.into_plain()?;
+            let request = DecideRequest::parse(&body.json)?;
             request.check_model(service)?;
-            let asked = request.into_asked()?;
+            let mut asked = request.into_asked()?;
+            let attached = Attached::gather(asked.media.take(), body.parts, fetcher.as_deref())?;
             let prepared = service
-                .prepare(&asked.decision, asked.settings)
-                .map_err(|error| asked.blame(&error))?;
+                .read_media(&attached.media)
+                .and_then(|media| service.prepare_with_media(&asked.decision, media, asked.settings))
+                .map_err(|error| attached.blame(&error).unwrap_or_else(|| asked.blame(&error)))?;
             Ok(Ready {
                 decision: asked.decision,
                 prepared,

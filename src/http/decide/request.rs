@@ -18,6 +18,7 @@ use crate::http::content::TextOrJson;
 use crate::http::fault::{MAX_QUESTIONS, blame};
 use crate::http::fields::{self, Name, Object};
 use crate::http::json::{self, JsonError};
+use crate::http::media::DecideMedium;
 use crate::http::model_name::check_model;
 use crate::http::place::Place;
 use crate::http::problem::{Fault, Problem, ProblemKind};
@@ -35,6 +36,11 @@ type DeadlineMs = WholeNumber<600_000>;
 pub struct DecideRequest {
     /// What is being judged.
     state: TextOrJson,
+    /// Pictures, sounds and videos that belong to the state; the model reads them in this order, before the state. In a
+    /// `multipart/form-data` body it may be left out: then the parts named `image`, `audio` and `video` are the media.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<DecideMedium>>, max_items = 32)]
+    media: Option<Vec<Object<DecideMedium>>>,
     /// The model; the one that is served if it is left out.
     #[serde(default)]
     model: Option<String>,
@@ -198,6 +204,7 @@ pub(super) struct Asked {
     pub(super) settings: DecisionSettings,
     pub(super) deadline: Option<Duration>,
     pub(super) ids: Vec<Option<String>>,
+    pub(super) media: Option<Vec<Object<DecideMedium>>>,
     /// Where each question stands.
     places: Vec<Place>,
 }
@@ -284,6 +291,7 @@ impl DecideRequest {
                 .deadline_ms
                 .map(|deadline| Duration::from_millis(deadline.get())),
             ids: Vec::with_capacity(placed.len()),
+            media: self.media,
             places: Vec::with_capacity(placed.len()),
         };
         for (place, question) in placed {

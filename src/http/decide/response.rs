@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::http::content::TextOrJson;
 use crate::http::pipeline::Answered;
 use crate::http::timings::StageTimings;
-use crate::service::{Answer, AnswerKind, Service};
+use crate::service::{Answer, AnswerKind, MediumKind, MediumReport, Service};
 
 /// The answers, in the order of the questions, and what made them.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -26,8 +26,64 @@ pub struct DecideResponse {
     pub usage: DecideUsage,
     /// Tokens of the state that `truncate` dropped.
     pub truncated_tokens: usize,
+    /// What became of each medium, in the order given; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<DecideMediumReport>,
     /// Time by stage.
     pub timings_ms: DecideTimings,
+}
+
+/// What became of one medium.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct DecideMediumReport {
+    /// `image`, `audio` or `video`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Soft tokens that the model reads in its place.
+    pub soft_tokens: usize,
+    /// Of a video: frames that the model sees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<usize>,
+    /// Of a sound or a video: its length, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Of a sound that was cut: how much of it the model hears.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_to_seconds: Option<f64>,
+    /// Of a video with a sound track: true, since the model does not hear it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sound_ignored: bool,
+}
+
+impl From<&MediumReport> for DecideMediumReport {
+    fn from(report: &MediumReport) -> Self {
+        Self {
+            kind: report.kind.name().to_owned(),
+            soft_tokens: report.soft_tokens,
+            frames: report.frames,
+            seconds: report.length.map(|length| length.as_secs_f64()),
+            cut_to_seconds: report.cut_to.map(|length| length.as_secs_f64()),
+            sound_ignored: report.sound_ignored,
+        }
+    }
+}
+
+impl DecideUsage {
+    fn new(input_tokens: usize, media: &[MediumReport]) -> Self {
+        let of = |kind| {
+            let of_kind = media.iter().filter(|report| report.kind == kind);
+            of_kind.map(|report| report.soft_tokens).sum::<usize>()
+        };
+        let (image, audio, video) = (of(MediumKind::Image), of(MediumKind::Audio), of(MediumKind::Video));
+        Self {
+            input_tokens,
+            text_tokens: input_tokens.saturating_sub(image + audio + video),
+            image_tokens: image,
+            audio_tokens: audio,
+            video_tokens: video,
+            output_tokens: 0,
+        }
+    }
 }
 
 /// What ran the model.
@@ -138,6 +194,14 @@ pub struct LevelProbability {
 pub struct DecideUsage {
     /// Tokens that the forward pass computed: the state once, every question, every option text.
     pub input_tokens: usize,
+    /// Those of them that are text.
+    pub text_tokens: usize,
+    /// Soft tokens of pictures.
+    pub image_tokens: usize,
+    /// Soft tokens of sounds.
+    pub audio_tokens: usize,
+    /// Soft tokens of video frames.
+    pub video_tokens: usize,
     /// Always 0: nothing is generated.
     pub output_tokens: usize,
 }
@@ -145,6 +209,10 @@ pub struct DecideUsage {
 /// Milliseconds by stage.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct DecideTimings {
+    /// From the bytes of media files to pixels and samples.
+    pub decode: f64,
+    /// From pixels and samples to patches and frames.
+    pub preprocess: f64,
     /// Prompt writing and tokenisation.
     pub tokenise: f64,
     /// Waiting for the engine.
@@ -162,6 +230,8 @@ impl From<StageTimings> for DecideTimings {
         // Microseconds are as fine as the clock is worth reading.
         let ms = |duration: std::time::Duration| duration.as_micros() as f64 / 1000.0;
         Self {
+            decode: ms(timings.decode),
+            preprocess: ms(timings.preprocess),
             tokenise: ms(timings.tokenise),
             queue: ms(timings.queue),
             forward: ms(timings.forward),
@@ -251,10 +321,8 @@ impl DecideResponse {
                 .into_iter()
                 .map(|answer| DecideAnswer::new(answer, ids.next().flatten()))
                 .collect(),
-            usage: DecideUsage {
-                input_tokens: answered.input_tokens,
-                output_tokens: 0,
-            },
+            usage: DecideUsage::new(answered.input_tokens, &answered.media),
+            media: answered.media.iter().map(DecideMediumReport::from).collect(),
             truncated_tokens: answered.truncated_tokens,
             timings_ms: answered.timings.into(),
         }

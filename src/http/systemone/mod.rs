@@ -1,5 +1,6 @@
 //! `POST /v1/systemone`: the System One protocol, as its official client speaks it.
 
+mod assets;
 mod request;
 mod response;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 
+pub use assets::SystemOneAsset;
 pub use request::SystemOneRequest;
 pub use response::SystemOneResponse;
 
@@ -20,8 +22,9 @@ use request::Asked;
 
 /// Answers named questions about a state, in the shape of System One.
 ///
-/// Unknown fields at the top level are ignored; inside a question they are refused. Fields of this server's own start with `x_`. Authorization is not
-/// checked.
+/// Unknown fields at the top level are ignored; inside a question they are refused. Fields of this server's own start with
+/// `x_`. Authorization is not checked. Pictures come as `assets`, in base64 or as parts of a `multipart/form-data` body
+/// whose part `request` is the JSON; the model reads them before the state, in the order of their first placeholders.
 #[utoipa::path(
     post,
     path = "/v1/systemone",
@@ -46,10 +49,13 @@ pub(super) async fn systemone(State(app): State<Arc<App>>, request: Request) -> 
     let body = receive(request, app.body_limits()).await?;
     let answered = app
         .answer(arrival, |service| {
-            let asked = Asked::read(json::parse(&body.into_plain()?)?, service)?;
+            let body = body.into_plain()?;
+            let mut asked = Asked::read(json::parse(&body.json)?, service)?;
+            let attached = std::mem::take(&mut asked.assets).attach(body.parts)?;
             let prepared = service
-                .prepare(&asked.decision, Default::default())
-                .map_err(|error| asked.blame(&error))?;
+                .read_media(&attached.media)
+                .and_then(|media| service.prepare_with_media(&asked.decision, media, Default::default()))
+                .map_err(|error| attached.blame(&error).unwrap_or_else(|| asked.blame(&error)))?;
             Ok(Ready {
                 decision: asked.decision,
                 prepared,

@@ -1,12 +1,13 @@
 //! The body of `POST /v1/systemone`.
 
-use assize_preprocess::decision::{Decision, MAX_OPTIONS, Question, QuestionOption, Shape};
+use assize_preprocess::decision::{Content, Decision, MAX_OPTIONS, Question, QuestionOption, Shape};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{self, ObjectBuilder, OneOfBuilder, Ref, Schema, Type};
 
+use super::assets::{Assets, SystemOneAsset};
 use crate::http::content::TextOrJson;
 use crate::http::excerpt::excerpt;
 use crate::http::fault::{MAX_QUESTIONS, blame};
@@ -30,6 +31,8 @@ pub struct SystemOneRequest {
     model: Option<String>,
     /// What is being judged.
     state: TextOrJson,
+    /// Pictures by the placeholder that stands for each in the state.
+    assets: Option<IndexMap<String, SystemOneAsset>>,
     /// The questions by id, 1 to 1024; ids are returned with the answers and are not read.
     questions: IndexMap<String, SystemOneQuestion>,
 }
@@ -110,9 +113,11 @@ pub struct ScoreQuestion {
 }
 
 /// A request in the terms of the service.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Asked {
     pub(super) decision: Decision,
+    /// The pictures; their placeholders are replaced.
+    pub(super) assets: Assets,
     pub(super) ids: Vec<String>,
     /// Where each question's fields stand.
     places: Vec<Place>,
@@ -124,12 +129,12 @@ impl Asked {
     /// # Errors
     /// A missing or wrong field, or a model that is not served.
     pub(super) fn read(body: Value, service: &Service) -> Result<Self, Problem> {
-        let (asked, model) = Self::parse(body)?;
+        let (asked, model) = Self::parse(body, service.takes_media())?;
         check_model(model.as_deref(), service)?;
         Ok(asked)
     }
 
-    fn parse(body: Value) -> Result<(Self, Option<String>), Problem> {
+    fn parse(body: Value, takes_media: bool) -> Result<(Self, Option<String>), Problem> {
         let root = Place::body();
         let Value::Object(mut body) = body else {
             let message = "the body must be a JSON object";
@@ -142,10 +147,17 @@ impl Asked {
         };
         let mut faults = Vec::new();
         // An image that nobody looks at must not be taken for one that was judged.
-        if body.get("assets").is_some_and(|assets| !assets.is_null()) {
+        let assets = body.shift_remove("assets").filter(|assets| !assets.is_null());
+        let mut assets = if assets.is_some() && !takes_media {
             let message = "this model reads text only: send the request without `assets`";
             faults.push(Fault::value(root.key("assets"), message));
-        }
+            Assets::default()
+        } else {
+            Assets::read(assets, &root.key("assets")).unwrap_or_else(|fault| {
+                faults.push(fault);
+                Assets::default()
+            })
+        };
         let model = match body.get("model") {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name.clone()),
@@ -176,7 +188,11 @@ impl Asked {
             }
         })?;
 
+        let state = state.map(|state| assets.replace_in_state(state.0));
+        let of_state = assets.met();
+        let several = questions.len() > 1;
         let mut asked = Self {
+            assets: Assets::default(),
             decision: Decision {
                 state: "".into(),
                 questions: Vec::with_capacity(questions.len()),
@@ -188,7 +204,16 @@ impl Asked {
         for (id, question) in questions {
             let place = root.key("questions").key(id.clone());
             match read_question(question, &place) {
-                Ok((question, place)) => {
+                Ok((mut question, place)) => {
+                    if !assets.is_empty() {
+                        replace_in_question(&mut question, &mut assets);
+                    }
+                    // The model reads pictures before the state, where every question sees them.
+                    if several && assets.met() > of_state {
+                        let message = "shows a picture that the state does not, which works for a single question only: \
+                                       put the placeholder into the state";
+                        faults.push(Fault::value(place.clone(), message));
+                    }
                     asked.decision.questions.push(question);
                     asked.ids.push(id);
                     asked.places.push(place);
@@ -203,7 +228,8 @@ impl Asked {
         }
         match state {
             Some(state) if faults.is_empty() => {
-                asked.decision.state = state.0;
+                asked.decision.state = state;
+                asked.assets = assets;
                 Ok((asked, model))
             }
             _ => Err(Problem {
@@ -234,6 +260,34 @@ impl Asked {
                 _ => criteria.index(option),
             }
         })
+    }
+}
+
+/// Replaces placeholders in instructions and criteria; names of options are left alone.
+fn replace_in_question(question: &mut Question, assets: &mut Assets) {
+    let replace = |content: &mut Option<Content>, assets: &mut Assets| {
+        *content = content.take().map(|content| assets.replace(content));
+    };
+    replace(&mut question.instructions, assets);
+    match &mut question.shape {
+        Shape::Choice(options) => {
+            for option in options {
+                replace(&mut option.description, assets);
+            }
+        }
+        Shape::Predicate {
+            when_true,
+            when_false,
+        } => {
+            replace(when_true, assets);
+            replace(when_false, assets);
+        }
+        Shape::Score(levels) => {
+            for level in levels {
+                let content = std::mem::replace(level, "".into());
+                *level = assets.replace(content);
+            }
+        }
     }
 }
 
@@ -408,7 +462,7 @@ mod tests {
             "🙂 q": {"type": "choice", "criteria": {"b": null, "a": {"k": 1}, "": "nothing"}},
             "n": {"type": "noul", "instructions": null, "criteria": {"true": ["t"], "false": null}},
         }});
-        let (asked, model) = Asked::parse(body).unwrap();
+        let (asked, model) = Asked::parse(body, false).unwrap();
         assert_eq!(
             (asked.ids, model),
             (vec!["🙂 q".to_owned(), "n".to_owned()], None)
@@ -443,7 +497,7 @@ mod tests {
             "m": {"type": "score", "criteria": ["x"], "levels": ["x"]},
             "n": {"type": "noul", "criteria": ["x", "y"]},
         }, "assets": {"pic": {"type": "image"}}});
-        let problem = Asked::parse(body).unwrap_err();
+        let problem = Asked::parse(body, false).unwrap_err();
         let places: Vec<_> = problem
             .faults
             .iter()
@@ -484,19 +538,19 @@ mod tests {
     fn limits_are_those_of_the_protocol() {
         let choice = |count: usize| {
             let criteria: Map<_, _> = (0..count).map(|name| (name.to_string(), Value::Null)).collect();
-            Asked::parse(json!({"state": "s", "questions": {"q": {"type": "choice", "criteria": criteria}}}))
+            Asked::parse(json!({"state": "s", "questions": {"q": {"type": "choice", "criteria": criteria}}}), false)
         };
         assert!(choice(1).is_ok());
         assert!(choice(255).is_ok());
         assert_eq!(choice(256).unwrap_err().kind, ProblemKind::TooManyOptions);
         let score = |count: usize| {
             let criteria: Vec<_> = (0..count).map(|level| level.to_string()).collect();
-            Asked::parse(json!({"state": "s", "questions": {"q": {"type": "score", "criteria": criteria}}}))
+            Asked::parse(json!({"state": "s", "questions": {"q": {"type": "score", "criteria": criteria}}}), false)
         };
         assert!(score(256).is_ok());
         assert_eq!(score(257).unwrap_err().kind, ProblemKind::TooManyOptions);
         for questions in [json!(null), json!({}), json!([]), json!("q")] {
-            let problem = Asked::parse(json!({"state": "s", "questions": questions})).unwrap_err();
+            let problem = Asked::parse(json!({"state": "s", "questions": questions}), false).unwrap_err();
             assert_eq!(problem.faults[0].place.to_string(), "questions");
         }
     }
