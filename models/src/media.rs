@@ -134,3 +134,31 @@ impl MediaDescription {
         (vision + audio) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_are_written_as_they_are_read() {
+        for style in [MaskStyle::Direct, MaskStyle::Local] {
+            assert_eq!(style.to_string().parse(), Ok(style));
+            let json = serde_json::to_string(&style).unwrap();
+            assert_eq!(json, format!("\"{style}\""));
+        }
+        assert!(
+            "Direct"
+                .parse::<MaskStyle>()
+                .unwrap_err()
+                .contains("direct or local")
+        );
+    }
+
+    #[test]
+    fn styles_differ_in_layers_without_a_window_and_past_it() {
+        assert_eq!(MaskStyle::Direct.sight(true), PictureSight::Whole);
+        assert_eq!(MaskStyle::Direct.sight(false), PictureSight::Whole);
+        assert_eq!(MaskStyle::Local.sight(true), PictureSight::Windowed);
+        assert_eq!(MaskStyle::Local.sight(false), PictureSight::Causal);
+    }
+}

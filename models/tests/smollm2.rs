@@ -48,7 +48,7 @@ fn name_of(weight: Weight) -> String {
         Weight::Embedding => "token_embd.weight".into(),
         Weight::FinalNorm => "output_norm.weight".into(),
         Weight::Output => panic!("the output is tied"),
-        Weight::Media(other) => panic!("llama has no {other:?}"),
+        Weight::Media(part) => panic!("llama has no {part:?}"),
         Weight::Layer(layer, part) => {
             let part = match part {
                 LayerWeight::InputNorm => "attn_norm",

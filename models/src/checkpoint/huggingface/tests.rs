@@ -1,5 +1,7 @@
 //! Configurations and small folders made here, sound and damaged.
 
+mod gemma4_unified;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -653,6 +655,7 @@ fn the_golden_folders_open() {
         "tiny_qwen3",
         "tiny_qwen3_bf16_sharded",
         "tiny_gemma3",
+        "gemma4_unified_tiny/checkpoint",
     ] {
         let checkpoint = Checkpoint::open_as(&golden.join(name), None, None).unwrap();
         for (weight, shape) in weight_shapes(checkpoint.description()) {

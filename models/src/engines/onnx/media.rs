@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Patches or frames of one run: bounds the memory of a long batch, and lets its end be asked for in between.
-const CHUNK: usize = 1024;
+pub(super) const CHUNK: usize = 1024;
 
 /// The embedders of a model that reads media.
 pub(super) struct MediaSessions {

@@ -195,12 +195,19 @@ fn needed_bytes(description: &DecoderDescription, precision: Precision) -> u64 {
         .unwrap_or(0)
         + 8 * description.hidden;
     // The embedders of media stay float32.
-    let media = description
+    let embedders = description
         .media
         .as_ref()
         .map_or(0, |media| media.parameters(description.hidden));
-    let text = description.parameters() - media;
-    (text as f64 * per_parameter) as u64 + 4 * media + 4 * 4096 * widest as u64
+    let text = description.parameters() - embedders;
+    let patches = description
+        .media
+        .as_ref()
+        .and_then(|media| media.vision)
+        .map_or(0, |vision| vision.patch_width());
+    // A run of patches as it comes, as a tensor and normalised.
+    let run = 4 * 3 * (media::CHUNK * patches) as u64;
+    (text as f64 * per_parameter) as u64 + 4 * embedders + run + 4 * 4096 * widest as u64
 }
 
 /// Refuses descriptions that the kernels' index arithmetic does not cover.
@@ -313,5 +320,50 @@ impl Backbone for OnnxBackbone {
 
     fn log_normalizers(&self, hidden: &HiddenStates) -> Result<Vec<f32>, ModelError> {
         Self::run(&self.normalizers, hidden, self.description.hidden)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AudioEmbedder, Checkpoint, MaskStyle, MediaDescription, MediaTokens, VisionEmbedder};
+
+    #[test]
+    fn the_memory_that_is_asked_for_counts_the_embedders_of_media_in_float32() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/tiny_llama");
+        let text = Checkpoint::open(&folder).unwrap().description().clone();
+        let mut both = text.clone();
+        both.media = Some(MediaDescription {
+            vision: Some(VisionEmbedder {
+                patch_edge: 48,
+                width: 3840,
+                positions: 1120,
+                norm_epsilon: 1e-5,
+                rms_epsilon: 1e-6,
+            }),
+            audio: Some(AudioEmbedder {
+                frame: 640,
+                rms_epsilon: 1e-6,
+            }),
+            tokens: MediaTokens {
+                begin_image: 1,
+                image: 2,
+                end_image: 3,
+                begin_audio: 4,
+                audio: 5,
+                end_audio: 6,
+                video: 7,
+            },
+            mask_style: MaskStyle::Direct,
+        });
+        // Patch norm, patch projection with bias, two norms, positions, both projections.
+        let numbers = 2 * 6912 + 3840 * 6913 + 4 * 3840 + 2 * 1120 * 3840 + text.hidden * (3840 + 640);
+        let run = 3 * 1024 * 6912;
+        for precision in [Precision::Float32, Precision::Int8] {
+            assert_eq!(
+                needed_bytes(&both, precision) - needed_bytes(&text, precision),
+                4 * (numbers + run) as u64
+            );
+        }
     }
 }

@@ -273,7 +273,13 @@ fn picture(patches: u32) -> Part<'static> {
 fn illustrated() -> PackedBatch {
     let mut batch = PackedBatch::new();
     let (some, more) = (tokens(9, 1), tokens(30, 2));
-    let parts = [picture(70), Part::Tokens(&some), picture(5), Part::Tokens(&more), picture(280)];
+    let parts = [
+        picture(70),
+        Part::Tokens(&some),
+        picture(5),
+        Part::Tokens(&more),
+        picture(280),
+    ];
     let state = batch.push_parts(None, &parts).unwrap();
     for len in [3, 40] {
         batch.push_segment(Some(state), &tokens(len, 4)).unwrap();
