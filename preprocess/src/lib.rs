@@ -1,9 +1,10 @@
-//! From a decision request to token ids: request types, prompt forms and tokenisation.
+//! From a decision request to model inputs: request types, prompt forms, tokenisation, pictures to patches.
 //!
 //! This crate is the leftmost one of the workspace: it knows nothing of engines, heads or HTTP.
 
 pub mod decision;
 mod error;
+pub mod image;
 pub mod prompt;
 mod tokenizer;
 
