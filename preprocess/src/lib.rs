@@ -1,11 +1,14 @@
-//! From a decision request to token ids: request types, prompt forms and tokenisation.
+//! From a decision request to the inputs of a model: request types, prompt forms, tokenisation, audio and video.
 //!
 //! This crate is the leftmost one of the workspace: it knows nothing of engines, heads or HTTP.
 
+pub mod audio;
 pub mod decision;
 mod error;
+mod libav;
 pub mod prompt;
 mod tokenizer;
+//pub mod video;
 
 pub use error::PromptError;
 pub use tokenizer::{PromptTokenizer, TokenId};
