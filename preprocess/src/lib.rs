@@ -1,12 +1,15 @@
-//! From a decision request to model inputs: request types, prompt forms, tokenisation, pictures to patches.
+//! From a decision request to the inputs of a model: request types, prompt forms, tokenisation, pictures, audio and video.
 //!
 //! This crate is the leftmost one of the workspace: it knows nothing of engines, heads or HTTP.
 
+pub mod audio;
 pub mod decision;
 mod error;
 pub mod image;
+mod libav;
 pub mod prompt;
 mod tokenizer;
+//pub mod video;
 
 pub use error::PromptError;
 pub use tokenizer::{PromptTokenizer, TokenId};

@@ -62,6 +62,11 @@ impl ImagePatches {
         &self.bytes
     }
 
+    /// As [`bytes`](Self::bytes), given away.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// `[patches, 6912]` pixel values from 0 to 1, in the order of [`bytes`](Self::bytes).
     pub fn values(&self) -> impl ExactSizeIterator<Item = f32> + '_ {
         let table: [f32; 256] = std::array::from_fn(|byte| self.scale.value(byte as u8));

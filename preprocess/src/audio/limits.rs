@@ -1,0 +1,24 @@
+//! What one sound may cost.
+
+use std::time::Duration;
+
+/// Limits on one sound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AudioLimits {
+    /// The most bytes that a file may have; a larger one is [`AudioError::TooLarge`](super::AudioError::TooLarge).
+    pub bytes: usize,
+    /// What is kept of a longer sound, from its start. The model was made for 30 s, 750 soft tokens.
+    pub length: Duration,
+    /// The time that decoding may take, after which it is [`AudioError::OutOfTime`](super::AudioError::OutOfTime).
+    pub time: Duration,
+}
+
+impl Default for AudioLimits {
+    fn default() -> Self {
+        Self {
+            bytes: 64 << 20,
+            length: Duration::from_secs(30),
+            time: Duration::from_secs(10),
+        }
+    }
+}

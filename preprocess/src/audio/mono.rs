@@ -1,0 +1,124 @@
+//! The decoded samples of a sound, averaged to one channel as they arrive.
+
+use std::time::{Duration, Instant};
+
+use super::{AudioError, AudioLimits, resample};
+
+/// Whether a decoder should go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// More samples are wanted.
+    More,
+    /// There are enough for the limit; what follows is not decoded.
+    Enough,
+}
+
+/// Collects samples at the rate of the file. Decoders push into it.
+#[derive(Debug)]
+pub(super) struct Mono {
+    limits: AudioLimits,
+    deadline: Instant,
+    /// Set by the first samples.
+    source: Option<Source>,
+    samples: Vec<f32>,
+}
+
+/// What the first samples say of the whole sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) rate: u32,
+    pub(super) channels: usize,
+}
+
+impl Mono {
+    pub(super) fn new(limits: &AudioLimits) -> Self {
+        let now = Instant::now();
+        Self {
+            limits: limits.clone(),
+            deadline: now
+                .checked_add(limits.time)
+                .unwrap_or(now + Duration::from_secs(86_400)),
+            source: None,
+            samples: Vec::new(),
+        }
+    }
+
+    /// When decoding must be done.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Samples of one channel so far, at the rate of the file.
+    pub(super) fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Adds interleaved samples in [-1, 1]: their mean over the channels, as the reference's `mean(axis)` in float32.
+    ///
+    /// # Errors
+    ///
+    /// A sample that is not finite, a rate that is out of range or changes, no channels, or no time left.
+    pub(super) fn push(
+        &mut self,
+        kind: &'static str,
+        rate: u32,
+        channels: usize,
+        interleaved: &[f32],
+    ) -> Result<Next, AudioError> {
+        if Instant::now() > self.deadline {
+            return Err(AudioError::OutOfTime {
+                limit: self.limits.time,
+            });
+        }
+        if channels == 0 {
+            return Err(AudioError::NoAudioStream { kind });
+        }
+        if !resample::RATES.contains(&rate) {
+            return Err(AudioError::SampleRate { rate });
+        }
+        let source = *self.source.get_or_insert(Source { rate, channels });
+        if source.rate != rate {
+            return Err(AudioError::Damaged {
+                kind,
+                reason: format!("the sample rate changes from {} to {rate} Hz", source.rate),
+            });
+        }
+        let count = channels as f32;
+        self.samples.reserve(interleaved.len() / channels);
+        for frame in interleaved.chunks_exact(channels) {
+            if let Some(channel) = frame.iter().position(|s| !s.is_finite()) {
+                return Err(AudioError::NotFinite {
+                    sample: self.samples.len(),
+                    channel,
+                    value: frame[channel],
+                });
+            }
+            self.samples.push(frame.iter().sum::<f32>() / count);
+        }
+        Ok(
+            if self.samples.len() > resample::source_samples(rate, self.limits.length) {
+                Next::Enough
+            } else {
+                Next::More
+            },
+        )
+    }
+
+    /// Drops what an encoder put before and after the sound.
+    pub(super) fn trim(&mut self, start: usize, end: usize) {
+        self.samples.truncate(self.samples.len().saturating_sub(end));
+        self.samples.drain(..start.min(self.samples.len()));
+    }
+
+    /// The samples and where they came from.
+    ///
+    /// # Errors
+    ///
+    /// [`AudioError::Empty`] if there are none.
+    pub(super) fn finish(self) -> Result<(Vec<f32>, Source), AudioError> {
+        match self.source {
+            Some(source) if !self.samples.is_empty() => Ok((self.samples, source)),
+            _ => Err(AudioError::Empty),
+        }
+    }
+}
