@@ -347,7 +347,9 @@ fn push_state(
     for (index, (run, medium)) in encoded.soft_runs.iter().zip(media).enumerate() {
         let text = encoded.state.get(behind..run.start);
         let (Some(text), Some(placeholder)) = (text, encoded.state.get(run.start)) else {
-            return Err(HeadError::Media(format!("medium {index} has no place in the state")));
+            return Err(HeadError::Media(format!(
+                "medium {index} has no place in the state"
+            )));
         };
         if medium.soft_tokens() != run.len {
             return Err(HeadError::Media(format!(

@@ -20,7 +20,7 @@ use super::state_text;
 const EXAMPLES: &str = "Examples:
   assize decide \"You won! Click here.\" --question \"Is this mail spam?\" --option spam --option \"not spam\"
   assize decide @review.txt --question \"Is the reviewer satisfied?\" --predicate
-  assize decide "" --image photo.jpg --question "Is a person in the picture?" --predicate --model ./jev-omni
+  assize decide \"\" --image photo.jpg --question \"Is a person in it?\" --predicate --model ./jev-omni
   fortune | assize decide - --question \"How funny is it?\" --level dull --level funny --level hilarious --json";
 
 /// Width of a bar.

@@ -11,8 +11,14 @@ const FLAGS: [(MediumKind, &str); 3] = [
         MediumKind::Image,
         "A picture that belongs to the text; give several. Media are read before the text, in the order of their flags",
     ),
-    (MediumKind::Audio, "A sound that belongs to the text; give several"),
-    (MediumKind::Video, "A video that belongs to the text; give several"),
+    (
+        MediumKind::Audio,
+        "A sound that belongs to the text; give several",
+    ),
+    (
+        MediumKind::Video,
+        "A video that belongs to the text; give several",
+    ),
 ];
 
 /// The files that were named, in order.
@@ -28,7 +34,8 @@ impl MediaFiles {
     /// A file cannot be read; the text names its flag.
     pub(super) fn read(&self) -> anyhow::Result<Vec<RawMedium>> {
         let read = |(kind, path): &(MediumKind, PathBuf)| {
-            let bytes = std::fs::read(path).with_context(|| format!("--{} {}", kind.name(), path.display()))?;
+            let bytes =
+                std::fs::read(path).with_context(|| format!("--{} {}", kind.name(), path.display()))?;
             Ok(RawMedium {
                 kind: *kind,
                 bytes: bytes.into(),
@@ -91,7 +98,16 @@ mod tests {
     #[test]
     fn files_keep_the_order_of_their_flags() {
         let command = MediaFiles::augment_args(Command::new("test"));
-        let line = ["test", "--audio", "1", "--image", "2", "--audio=3", "--image", "4"];
+        let line = [
+            "test",
+            "--audio",
+            "1",
+            "--image",
+            "2",
+            "--audio=3",
+            "--image",
+            "4",
+        ];
         let matches = command.try_get_matches_from(line).unwrap();
         let files = MediaFiles::from_arg_matches(&matches).unwrap();
         let flags: Vec<_> = (0..5).map(|index| files.flag(index)).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use assize::bench::memory_mib;
-use assize::http::{App, ServerLimits, serve};
+use assize::http::{App, FetchLimits, ServerLimits, serve};
 use clap::Args;
 
 use super::logging::{self, LogFormat};
@@ -59,6 +59,18 @@ pub struct ServeArguments {
     /// Most bytes of a body, as sent and after decompression
     #[arg(long, value_name = "BYTES", default_value_t = Positive::of(ServerLimits::default().body_bytes))]
     max_body: Positive,
+    /// Most bytes of a body where the model reads media
+    #[arg(long, value_name = "BYTES", default_value_t = Positive::of(ServerLimits::default().media_body_bytes))]
+    max_media_body: Positive,
+    /// Most bytes that all bodies above 4 MiB hold together; more are refused with 429
+    #[arg(long, value_name = "BYTES", default_value_t = Positive::of(ServerLimits::default().all_bodies_bytes))]
+    max_all_bodies: Positive,
+    /// Fetch media that requests name by URL, from public hosts only
+    #[arg(long)]
+    allow_media_urls: bool,
+    /// Seconds to fetch one medium
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(Duration::from_secs(10)))]
+    media_url_timeout: Seconds,
     /// Seconds for a body to arrive
     #[arg(long, value_name = "SECONDS", default_value_t = Seconds(ServerLimits::default().body_time))]
     body_timeout: Seconds,
@@ -132,6 +144,12 @@ impl ServeArguments {
             request_tokens: self.request_tokens.0,
             deadline: self.deadline.0,
             body_bytes: self.max_body.0,
+            media_body_bytes: self.max_media_body.0,
+            all_bodies_bytes: self.max_all_bodies.0,
+            fetch: self.allow_media_urls.then_some(FetchLimits {
+                bytes: self.max_media_body.0,
+                time: self.media_url_timeout.0,
+            }),
             body_time: self.body_timeout.0,
             header_time: self.header_timeout.0,
             connections: self.connections.0,

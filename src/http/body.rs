@@ -11,7 +11,7 @@ use http_body_util::BodyExt as _;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::multipart::{self, Boundary, BodyPart};
+use super::multipart::{self, BodyPart, Boundary};
 use super::problem::{Problem, ProblemKind};
 
 /// Bytes that one permit of the shared room stands for.

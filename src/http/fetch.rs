@@ -91,9 +91,16 @@ impl Fetcher {
         };
         let mut response = self.agent.get(uri).call().map_err(|error| failed(&error))?;
         let limit = self.limits.bytes;
-        let reading = response.body_mut().with_config().limit(limit as u64).read_to_vec();
+        let reading = response
+            .body_mut()
+            .with_config()
+            .limit(limit as u64)
+            .read_to_vec();
         reading.map(Bytes::from).map_err(|error| match error {
-            ureq::Error::BodyExceedsLimit(_) => FetchError::TooLarge { url: shown, limit },
+            ureq::Error::BodyExceedsLimit(_) => FetchError::TooLarge {
+                url: shown.clone(),
+                limit,
+            },
             other => failed(&other),
         })
     }
@@ -178,14 +185,43 @@ mod tests {
 
     #[test]
     fn only_public_addresses_are_public() {
-        for address in ["8.8.8.8", "1.1.1.1", "100.63.0.1", "172.32.0.1", "2606:4700::1111", "64:ff9b::808:808"] {
+        for address in [
+            "8.8.8.8",
+            "1.1.1.1",
+            "100.63.0.1",
+            "172.32.0.1",
+            "2606:4700::1111",
+            "64:ff9b::808:808",
+        ] {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }
         for address in [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
-            "192.0.0.8", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "255.255.255.255",
-            "::1", "::", "fe80::1", "fc00::1", "ff02::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::",
-            "2001:db8::1", "2001::1", "3fff::1", "100::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.0.1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "100.64.0.1",
+            "192.0.0.8",
+            "192.0.2.1",
+            "198.18.0.1",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "3fff::1",
+            "100::1",
         ] {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
@@ -206,13 +242,21 @@ mod tests {
     }
 
     fn ok(body: &str) -> String {
-        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
     }
 
     #[test]
     fn private_hosts_are_refused() {
         let fetcher = Fetcher::new(LIMITS);
-        for url in ["http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/", "http://2130706433:1/"] {
+        for url in [
+            "http://127.0.0.1:1/",
+            "http://localhost:1/",
+            "http://[::1]:1/",
+            "http://2130706433:1/",
+        ] {
             let error = fetcher.get(url).unwrap_err().to_string();
             assert!(error.contains("failed"), "{error}");
         }
@@ -229,7 +273,8 @@ mod tests {
         assert_eq!(fetcher.get(&host(vec![ok("0123456789")])).unwrap(), "0123456789");
         let error = fetcher.get(&host(vec![ok("0123456789+")])).unwrap_err();
         assert!(matches!(error, FetchError::TooLarge { limit: 10, .. }), "{error}");
-        let redirect = "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let redirect =
+            "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
         assert!(fetcher.get(&host(vec![redirect.to_owned(); 8])).is_err());
         let missing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned();
         assert!(fetcher.get(&host(vec![missing])).is_err());
@@ -238,7 +283,13 @@ mod tests {
         let outside = host(vec![format!(
             "HTTP/1.1 302 Found\r\nLocation: {inside}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         )]);
-        let port = inside.trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
+        let port = inside
+            .trim_end_matches('/')
+            .rsplit(':')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
         let fetcher = Fetcher::with_resolver(LIMITS, NotThisPort(port));
         let error = fetcher.get(&outside).unwrap_err().to_string();
         assert!(error.contains("not public"), "{error}");
@@ -249,7 +300,12 @@ mod tests {
     struct NotThisPort(u16);
 
     impl Resolver for NotThisPort {
-        fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        fn resolve(
+            &self,
+            uri: &Uri,
+            config: &Config,
+            timeout: NextTimeout,
+        ) -> Result<ResolvedSocketAddrs, ureq::Error> {
             let found = DefaultResolver::default();
             if uri.port_u16() == Some(self.0) {
                 return PublicOnly(found).resolve(uri, config, timeout);

@@ -29,12 +29,13 @@ mod timings;
 mod whole_number;
 
 pub use app::{App, ServerError, ServerLimits};
-pub use fetch::FetchLimits;
 pub use content::TextOrJson;
 pub use decide::{
-    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideMediumReport, DecideOption, DecideQuestion, DecideRequest,
-    DecideResponse, DecideTimings, DecideUsage, LevelProbability, PredicateAnswer, QuestionType, ScoreAnswer,
+    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideMediumReport, DecideOption, DecideQuestion,
+    DecideRequest, DecideResponse, DecideTimings, DecideUsage, LevelProbability, PredicateAnswer,
+    QuestionType, ScoreAnswer,
 };
+pub use fetch::FetchLimits;
 pub use media::{DecideMedium, MediumType};
 pub use openapi::ApiDocument;
 pub use pipeline::Answered;

@@ -29,10 +29,16 @@ pub(super) struct BodyPart {
 /// # Errors
 /// It names none.
 pub(super) fn boundary(headers: &HeaderMap) -> Result<Boundary, Problem> {
-    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let text = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     multer::parse_boundary(text.unwrap_or_default())
         .map(Boundary)
-        .map_err(|error| bad(format!("content-type multipart/form-data: {error}; name a boundary")))
+        .map_err(|error| {
+            bad(format!(
+                "content-type multipart/form-data: {error}; name a boundary"
+            ))
+        })
 }
 
 /// Cuts a body into its JSON and the other parts, in order.
@@ -47,7 +53,9 @@ pub(super) fn split(body: Vec<u8>, boundary: &Boundary) -> Result<(Vec<u8>, Vec<
         let mut others = Vec::new();
         while let Some(field) = parts.next_field().await.map_err(broken)? {
             let Some(name) = field.name().map(str::to_owned) else {
-                return Err(bad("a part has no name: give each `Content-Disposition: form-data; name=...`"));
+                return Err(bad(
+                    "a part has no name: give each `Content-Disposition: form-data; name=...`",
+                ));
             };
             if others.len() >= MAX_PARTS {
                 return Err(bad(format!("the body has more than {MAX_PARTS} parts")));
@@ -81,7 +89,8 @@ mod tests {
     use super::*;
 
     fn cut(body: &str) -> Result<(Vec<u8>, Vec<BodyPart>), String> {
-        split(body.replace('\n', "\r\n").into_bytes(), &Boundary("x".into())).map_err(|problem| problem.message().to_string())
+        split(body.replace('\n', "\r\n").into_bytes(), &Boundary("x".into()))
+            .map_err(|problem| problem.message().to_string())
     }
 
     #[test]
@@ -91,7 +100,10 @@ mod tests {
                     Content-Disposition: form-data; name=\"a\"\n\n\n--x--\n";
         let (json, parts) = cut(body).unwrap();
         assert_eq!(json, b"{}");
-        let found: Vec<_> = parts.iter().map(|part| (part.name.as_str(), &part.bytes[..])).collect();
+        let found: Vec<_> = parts
+            .iter()
+            .map(|part| (part.name.as_str(), &part.bytes[..]))
+            .collect();
         assert_eq!(found, [("b", &b"\x01"[..]), ("a", b"")]);
     }
 
@@ -116,7 +128,10 @@ mod tests {
     fn a_boundary_is_needed() {
         let mut headers = HeaderMap::new();
         assert!(boundary(&headers).is_err());
-        headers.insert(header::CONTENT_TYPE, "multipart/form-data; boundary=ab".parse().unwrap());
+        headers.insert(
+            header::CONTENT_TYPE,
+            "multipart/form-data; boundary=ab".parse().unwrap(),
+        );
         assert_eq!(boundary(&headers).unwrap(), Boundary("ab".into()));
     }
 }

@@ -121,7 +121,9 @@ impl ProblemKind {
             (Self::NotFound, _) => StatusCode::NOT_FOUND,
             (Self::MethodNotAllowed, _) => StatusCode::METHOD_NOT_ALLOWED,
             (Self::RequestTimeout, _) => StatusCode::REQUEST_TIMEOUT,
-            (Self::BodyTooLarge | Self::StateTooLong | Self::MediumTooLarge, _) => StatusCode::PAYLOAD_TOO_LARGE,
+            (Self::BodyTooLarge | Self::StateTooLong | Self::MediumTooLarge, _) => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
             (Self::TargetTooLong, _) => StatusCode::URI_TOO_LONG,
             (Self::HeadTooLarge, _) => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             (Self::UnsupportedMediaType | Self::UnsupportedMedium, _) => StatusCode::UNSUPPORTED_MEDIA_TYPE,

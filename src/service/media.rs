@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use assize_models::{Medium, PatchPosition, PatchValues, Picture, PixelScale, Sound};
 use assize_preprocess::audio::{self, AudioError, AudioLimits, SAMPLES_PER_FRAME};
 use assize_preprocess::image::{self, ImageError, ImageLimits, ImagePatches, SoftTokenBudget};
-use assize_preprocess::prompt::{FrameScale, MediaForm, MediumOutline};
+use assize_preprocess::prompt::{MediaForm, MediumOutline};
 use bytes::Bytes;
 
 use super::{Service, ServiceError};
@@ -84,7 +84,9 @@ impl MediumError {
             | Self::Image(ImageError::UnsupportedKind { .. } | ImageError::UnsupportedFeature { .. })
             | Self::Audio(AudioError::UnsupportedKind(_)) => MediumFault::Unsupported,
             Self::Image(ImageError::TooLarge { .. })
-            | Self::Audio(AudioError::TooLarge { .. } | AudioError::OutOfTime { .. }) => MediumFault::TooLarge,
+            | Self::Audio(AudioError::TooLarge { .. } | AudioError::OutOfTime { .. }) => {
+                MediumFault::TooLarge
+            }
             _ => MediumFault::Damaged,
         }
     }
@@ -166,7 +168,10 @@ impl Service {
                 let soft_tokens = patches.len();
                 prepared.media.push(picture(patches)?);
                 prepared.preprocess += started.elapsed();
-                (MediumOutline::Image { soft_tokens }, MediumReport::of(raw.kind, soft_tokens))
+                (
+                    MediumOutline::Image { soft_tokens },
+                    MediumReport::of(raw.kind, soft_tokens),
+                )
             }
             MediumKind::Audio => {
                 let form = form.and_then(|form| form.audio.as_ref()).ok_or_else(not_taken)?;
@@ -185,7 +190,8 @@ impl Service {
                     cut_to: cut.map(|_| frames.duration()),
                     ..MediumReport::of(raw.kind, soft_tokens)
                 };
-                let sound = Sound::new(frames.into_samples(), SAMPLES_PER_FRAME).map_err(|error| MediumError::Internal(error.to_string()))?;
+                let sound = Sound::new(frames.into_samples(), SAMPLES_PER_FRAME)
+                    .map_err(|error| MediumError::Internal(error.to_string()))?;
                 prepared.media.push(Arc::new(Medium::Sound(sound)));
                 prepared.preprocess += started.elapsed();
                 (MediumOutline::Audio { soft_tokens }, report)
@@ -208,7 +214,11 @@ fn takes(form: Option<&MediaForm>) -> String {
         (form.audio.is_some(), "sounds"),
         (form.video.is_some(), "videos"),
     ];
-    let kinds: Vec<_> = kinds.iter().filter(|(taken, _)| *taken).map(|(_, name)| *name).collect();
+    let kinds: Vec<_> = kinds
+        .iter()
+        .filter(|(taken, _)| *taken)
+        .map(|(_, name)| *name)
+        .collect();
     format!("it takes text, {}", kinds.join(", "))
 }
 
@@ -230,7 +240,8 @@ fn picture(patches: ImagePatches) -> Result<Arc<Medium>, MediumError> {
         values: patches.into_bytes(),
         scale,
     };
-    let picture = Picture::new(values, positions).map_err(|error| MediumError::Internal(error.to_string()))?;
+    let picture =
+        Picture::new(values, positions).map_err(|error| MediumError::Internal(error.to_string()))?;
     Ok(Arc::new(Medium::Picture(picture)))
 }
 

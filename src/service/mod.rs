@@ -227,7 +227,12 @@ impl Service {
         let packed = decisions
             .iter()
             .map(|prepared| {
-                PackedDecision::pack(&prepared.encoded, &prepared.media.media, &self.readout, &mut batch)
+                PackedDecision::pack(
+                    &prepared.encoded,
+                    &prepared.media.media,
+                    &self.readout,
+                    &mut batch,
+                )
             })
             .collect::<Result<Vec<_>, _>>()?;
         let hidden = self.backbone.forward_unless(&batch, interrupt)?;

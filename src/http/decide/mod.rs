@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 
 pub use request::{DecideOption, DecideQuestion, DecideRequest, QuestionType};
 pub use response::{
-    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideMediumReport, DecideResponse, DecideTimings, DecideUsage,
-    LevelProbability, PredicateAnswer, ScoreAnswer,
+    ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideMediumReport, DecideResponse,
+    DecideTimings, DecideUsage, LevelProbability, PredicateAnswer, ScoreAnswer,
 };
 
 use super::app::App;

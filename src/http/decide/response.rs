@@ -74,7 +74,11 @@ impl DecideUsage {
             let of_kind = media.iter().filter(|report| report.kind == kind);
             of_kind.map(|report| report.soft_tokens).sum::<usize>()
         };
-        let (image, audio, video) = (of(MediumKind::Image), of(MediumKind::Audio), of(MediumKind::Video));
+        let (image, audio, video) = (
+            of(MediumKind::Image),
+            of(MediumKind::Audio),
+            of(MediumKind::Video),
+        );
         Self {
             input_tokens,
             text_tokens: input_tokens.saturating_sub(image + audio + video),

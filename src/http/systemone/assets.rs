@@ -70,16 +70,25 @@ impl Assets {
         let read = |(placeholder, asset): (String, Value)| {
             let place = place.key(placeholder.clone());
             if placeholder.trim().is_empty() {
-                return Err(Fault::value(place, "is blank: a placeholder needs a character to be found by"));
+                return Err(Fault::value(
+                    place,
+                    "is blank: a placeholder needs a character to be found by",
+                ));
             }
             let asset: SystemOneAsset = fields::read(asset, &place)?;
             if let Some(kind) = asset.kind.as_deref()
                 && kind != "image"
             {
-                return Err(Fault::value(place.key("type"), format!("is {kind:?}: only image is known")));
+                return Err(Fault::value(
+                    place.key("type"),
+                    format!("is {kind:?}: only image is known"),
+                ));
             }
             if asset.part.is_none() && asset.data_base64.is_none() {
-                return Err(Fault::missing(place.key("data_base64"), "is required where there is no `part`"));
+                return Err(Fault::missing(
+                    place.key("data_base64"),
+                    "is required where there is no `part`",
+                ));
             }
             Ok((placeholder, asset))
         };
@@ -97,7 +106,10 @@ impl Assets {
     /// Replaces placeholders in a state.
     pub(super) fn replace_in_state(&mut self, state: Content) -> Content {
         if let Content::Text(text) = &state
-            && let Some(asset) = self.assets.iter().position(|(placeholder, _)| placeholder == text)
+            && let Some(asset) = self
+                .assets
+                .iter()
+                .position(|(placeholder, _)| placeholder == text)
         {
             self.number(asset);
             return Content::Text(String::new());
@@ -118,7 +130,9 @@ impl Assets {
             Value::String(text) => Value::String(self.replace_in_text(&text)),
             Value::Array(items) => items.into_iter().map(|item| self.replace_in_json(item)).collect(),
             Value::Object(fields) => {
-                let replaced = fields.into_iter().map(|(key, value)| (key, self.replace_in_json(value)));
+                let replaced = fields
+                    .into_iter()
+                    .map(|(key, value)| (key, self.replace_in_json(value)));
                 Value::Object(replaced.collect::<Map<_, _>>())
             }
             other => other,
@@ -134,7 +148,9 @@ impl Assets {
                 .assets
                 .iter()
                 .enumerate()
-                .filter_map(|(asset, (placeholder, _))| Some((rest.find(placeholder.as_str())?, placeholder.len(), asset)))
+                .filter_map(|(asset, (placeholder, _))| {
+                    Some((rest.find(placeholder.as_str())?, placeholder.len(), asset))
+                })
                 .min_by_key(|(at, length, _)| (*at, usize::MAX - length));
             let Some((at, length, asset)) = found else {
                 written.push_str(rest);
@@ -174,7 +190,9 @@ impl Assets {
             let place = place.key(placeholder.clone());
             files.push(match (&asset.part, &asset.data_base64) {
                 (Some(part), _) => parts.claim(part, &place.key("part"))?,
-                (None, data) => decode_base64(data.as_deref().unwrap_or_default(), &place.key("data_base64"))?,
+                (None, data) => {
+                    decode_base64(data.as_deref().unwrap_or_default(), &place.key("data_base64"))?
+                }
             });
         }
         parts.all_claimed()?;
@@ -199,7 +217,9 @@ mod tests {
     }
 
     fn two() -> Assets {
-        assets(json!({"pic": {"data_base64": "AQ=="}, "pic2": {"type": "image", "format": "png", "data_base64": "Ag=="}}))
+        assets(
+            json!({"pic": {"data_base64": "AQ=="}, "pic2": {"type": "image", "format": "png", "data_base64": "Ag=="}}),
+        )
     }
 
     #[test]
@@ -207,7 +227,10 @@ mod tests {
         let mut found = two();
         let state = Content::Json(json!({"a": "see pic2, pic", "pic": ["pic2"]}));
         let state = found.replace_in_state(state);
-        assert_eq!(state.to_text(), r#"{"a":"see [image 1], [image 2]","pic":["[image 1]"]}"#);
+        assert_eq!(
+            state.to_text(),
+            r#"{"a":"see [image 1], [image 2]","pic":["[image 1]"]}"#
+        );
         let attached = found.attach(vec![]).unwrap();
         let bytes: Vec<_> = attached.media.iter().map(|medium| medium.bytes[0]).collect();
         assert_eq!(bytes, [2, 1]);
@@ -260,6 +283,10 @@ mod tests {
             let fault = Assets::read(Some(value), &Place::body().key("assets")).unwrap_err();
             assert_eq!(fault.place.to_string(), place, "{}", fault.message);
         }
-        assert!(Assets::read(Some(Value::Null), &Place::body()).unwrap().is_empty());
+        assert!(
+            Assets::read(Some(Value::Null), &Place::body())
+                .unwrap()
+                .is_empty()
+        );
     }
 }

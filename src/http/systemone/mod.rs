@@ -9,7 +9,6 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 
-pub use assets::SystemOneAsset;
 pub use request::SystemOneRequest;
 pub use response::SystemOneResponse;
 

@@ -538,14 +538,20 @@ mod tests {
     fn limits_are_those_of_the_protocol() {
         let choice = |count: usize| {
             let criteria: Map<_, _> = (0..count).map(|name| (name.to_string(), Value::Null)).collect();
-            Asked::parse(json!({"state": "s", "questions": {"q": {"type": "choice", "criteria": criteria}}}), false)
+            Asked::parse(
+                json!({"state": "s", "questions": {"q": {"type": "choice", "criteria": criteria}}}),
+                false,
+            )
         };
         assert!(choice(1).is_ok());
         assert!(choice(255).is_ok());
         assert_eq!(choice(256).unwrap_err().kind, ProblemKind::TooManyOptions);
         let score = |count: usize| {
             let criteria: Vec<_> = (0..count).map(|level| level.to_string()).collect();
-            Asked::parse(json!({"state": "s", "questions": {"q": {"type": "score", "criteria": criteria}}}), false)
+            Asked::parse(
+                json!({"state": "s", "questions": {"q": {"type": "score", "criteria": criteria}}}),
+                false,
+            )
         };
         assert!(score(256).is_ok());
         assert_eq!(score(257).unwrap_err().kind, ProblemKind::TooManyOptions);
