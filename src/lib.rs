@@ -1,7 +1,8 @@
-//! The service behind the `assize` binary: command line, HTTP and scheduler.
+//! The service behind the `assize` binary: command line, HTTP, scheduler, and the comparisons with references.
 
 pub mod bench;
 pub mod datasets;
 pub mod http;
 pub mod scheduler;
 pub mod service;
+pub mod verify;

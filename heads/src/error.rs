@@ -48,7 +48,7 @@ pub enum HeadError {
         model: usize,
     },
     /// A slot readout without a head.
-    #[error("the slot readout needs a head, and none was loaded")]
+    #[error("the slot readout needs a head, and there is none: put head.safetensors into the model folder")]
     NoHead,
     /// A head's file cannot be read.
     #[error("{path}: {source}")]

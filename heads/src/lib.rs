@@ -11,4 +11,4 @@ pub use error::HeadError;
 pub use packed_decision::PackedDecision;
 pub use question_scores::QuestionScores;
 pub use readout::{Readout, Reduce};
-pub use slot_head::{HEAD_FILE, SlotHead};
+pub use slot_head::SlotHead;

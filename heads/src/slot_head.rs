@@ -7,8 +7,6 @@ use sha2::{Digest, Sha256};
 
 use crate::HeadError;
 
-/// Name of the head's file inside a model folder.
-pub const HEAD_FILE: &str = "head.safetensors";
 /// Largest head file that is read.
 const MOST_BYTES: u64 = 256 << 20;
 /// Fewest slots and options: with one there is nothing to decide.

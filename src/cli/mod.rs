@@ -12,6 +12,7 @@ mod serve;
 mod served_model;
 mod standard_output;
 mod state_text;
+mod verify;
 
 use clap::{Parser, Subcommand};
 
@@ -33,6 +34,8 @@ enum Command {
     Decide(Box<decide::DecideArguments>),
     /// Measure the machine, the engine, HTTP and quality
     Bench(Box<bench::BenchArguments>),
+    /// Compare the whole way from media files to probabilities with a reference's values
+    Verify(verify::VerifyArguments),
     /// Fetch, list, inspect and remove models
     Model(model::ModelArguments),
     /// Fetch, list and show labelled public texts
@@ -50,6 +53,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Decide(arguments) => decide::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
         Command::Model(arguments) => model::run(arguments),
         Command::Datasets(arguments) => datasets::run(arguments),
         Command::Engine(arguments) => engine::run(arguments),

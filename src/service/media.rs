@@ -230,7 +230,8 @@ fn budget(soft_tokens: usize) -> SoftTokenBudget {
         .unwrap_or_default()
 }
 
-fn picture(patches: ImagePatches) -> Result<Arc<Medium>, MediumError> {
+/// Patches as the engine takes them.
+pub(crate) fn picture(patches: ImagePatches) -> Result<Arc<Medium>, MediumError> {
     let scale = match patches.scale() {
         image::PixelScale::Image => PixelScale::Image,
         image::PixelScale::Video => PixelScale::Video,

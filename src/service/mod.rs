@@ -17,6 +17,7 @@ use assize_preprocess::prompt::{EncodeOptions, EncodedDecision, PromptForm, Trun
 
 pub use answer::{Answer, AnswerKind, OptionProbability};
 pub use error::ServiceError;
+pub(crate) use media::picture;
 pub use media::{MediumError, MediumFault, MediumKind, MediumReport, PreparedMedia, RawMedium};
 pub use open::ServiceOptions;
 

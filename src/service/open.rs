@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use assize_heads::{HEAD_FILE, HeadError, Readout, SlotHead};
+use assize_heads::{HeadError, Readout, SlotHead};
 use assize_models::engines::{self, EngineOptions};
 use assize_models::store::Store;
 use assize_models::{ArtifactDescription, Backbone, Checkpoint, DEFAULT_MODEL, Precision};
@@ -130,13 +130,7 @@ fn head_of(checkpoint: &Checkpoint, readout: Readout) -> Result<Option<SlotHead>
     if readout != Readout::Slot {
         return Ok(None);
     }
-    let path = checkpoint.path();
-    let path = if path.is_dir() {
-        path.join(HEAD_FILE)
-    } else {
-        path.with_extension(HEAD_FILE)
-    };
-    let head = SlotHead::open(&path)?;
+    let head = SlotHead::open(checkpoint.head_file().ok_or(HeadError::NoHead)?)?;
     let width = checkpoint.description().hidden;
     if head.width() != width {
         return Err(HeadError::Width {

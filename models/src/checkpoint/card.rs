@@ -6,7 +6,7 @@ use assize_preprocess::prompt::PromptForm;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Architecture, DEFAULT_MODEL, DecoderDescription};
+use crate::{Architecture, DEFAULT_MODEL, DecoderDescription, MaskStyle};
 
 /// Facts about a model and its best way of being asked; `assize-card.json`, or built in.
 ///
@@ -27,6 +27,9 @@ pub struct ModelCard {
     pub prompt_form: PromptForm,
     /// How its scores are read, as the heads crate reads it.
     pub readout: Value,
+    /// Who sees whom within a picture; left out for the checkpoint's own way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_style: Option<MaskStyle>,
 }
 
 fn form_or_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PromptForm, D::Error> {
@@ -56,6 +59,9 @@ const DEFAULT_MODEL_FORM: &str = "smollm2-answer";
 fn default_model_readout() -> Value {
     json!({"kind": "text", "reduce": "mean", "less_prior": 1.0})
 }
+
+/// Form that the heads of decision checkpoints were trained with.
+const DECISION_FORM: &str = "jev-omni";
 
 /// The frame of turns that a model was trained with, told by the special tokens of its tokenizer.
 fn frame(name: &str, architecture: Architecture, special: &HashSet<String>) -> &'static str {
@@ -100,7 +106,7 @@ struct AddedToken {
 }
 
 impl ModelCard {
-    /// The card of a model that carries none: known names first, then what description and tokenizer say.
+    /// The card of a model that carries none: known names first, then what description, tokenizer and a head say.
     ///
     /// # Errors
     /// The tokenizer is no JSON.
@@ -108,6 +114,7 @@ impl ModelCard {
         name: &str,
         description: &DecoderDescription,
         tokenizer_json: &[u8],
+        has_head: bool,
     ) -> Result<Self, String> {
         let built_in = |form: &str| PromptForm::built_in(form).map_err(|error| error.to_string());
         if name == DEFAULT_MODEL {
@@ -118,6 +125,7 @@ impl ModelCard {
                 license: "Apache-2.0".into(),
                 prompt_form: built_in(DEFAULT_MODEL_FORM)?,
                 readout: default_model_readout(),
+                mask_style: None,
             });
         }
         let tokenizer: AddedTokens =
@@ -128,6 +136,15 @@ impl ModelCard {
             .map(|token| token.content)
             .collect();
         let frame = frame(name, description.architecture, &special);
+        // A Gemma 4 Unified with a head is a Jev-Omni, whose head knows this one form.
+        let (prompt_form, readout) = if has_head && description.architecture == Architecture::Gemma4Unified {
+            (built_in(DECISION_FORM)?, json!({"kind": "slot"}))
+        } else {
+            (
+                built_in(&format!("{frame}-{UNMEASURED_WORDING}"))?,
+                unmeasured_readout(),
+            )
+        };
         let family = match description.architecture {
             Architecture::Llama => "Llama",
             Architecture::Qwen3 => "Qwen3",
@@ -144,8 +161,9 @@ impl ModelCard {
             // The date is required on the wire and stands in no checkpoint; the epoch says "unknown" in that form.
             release_date: "1970-01-01".into(),
             license: "unknown".into(),
-            prompt_form: built_in(&format!("{frame}-{UNMEASURED_WORDING}"))?,
-            readout: unmeasured_readout(),
+            prompt_form,
+            readout,
+            mask_style: None,
         })
     }
 }

@@ -28,6 +28,10 @@ use crate::{DecoderDescription, MaskStyle, ModelError, WeightSource};
 
 /// Name of the card file inside a model folder; beside a GGUF file `X.gguf` it is `X.assize-card.json`.
 pub(crate) const CARD_FILE: &str = "assize-card.json";
+/// Name of a decision head's file in or beside a model folder.
+const HEAD_FILE: &str = "head.safetensors";
+/// Folder in which decision checkpoints keep the backbone, beside their head.
+const BACKBONE_FOLDER: &str = "unified";
 /// Largest tokenizer or card file that is read.
 const MOST_SIDE_BYTES: u64 = 256 << 20;
 
@@ -40,6 +44,7 @@ pub struct Checkpoint {
     weights_hash: String,
     tokenizer_json: Vec<u8>,
     card: ModelCard,
+    head_file: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for Checkpoint {
@@ -52,7 +57,8 @@ impl std::fmt::Debug for Checkpoint {
 }
 
 impl Checkpoint {
-    /// Opens a GGUF file, or a folder with `config.json`, safetensors weights and `tokenizer.json`.
+    /// Opens a GGUF file, or a folder with `config.json`, safetensors weights and `tokenizer.json`. A folder that holds all
+    /// that in `unified/`, and its head beside it, is opened too.
     ///
     /// The name comes from the card where there is one, else from the file or folder.
     ///
@@ -78,6 +84,11 @@ impl Checkpoint {
     }
 
     fn open_folder(folder: &Path, name: Option<&str>, hashes: &HashCache) -> Result<Self, ModelError> {
+        let backbone = folder.join(BACKBONE_FOLDER);
+        if !folder.join("config.json").exists() && backbone.join("config.json").is_file() {
+            let name = name.map_or_else(|| name_of_folder(folder), str::to_owned);
+            return Self::open_folder(&backbone, Some(&name), hashes);
+        }
         let config = huggingface::Config::open(folder)?;
         let weights = huggingface::SafetensorsWeights::open(folder)?;
         let description = huggingface::description(&config, weights.embedding_type()?)?;
@@ -134,12 +145,13 @@ impl Checkpoint {
         weights_hash: String,
         tokenizer_json: Vec<u8>,
     ) -> Result<Self, ModelError> {
-        let card = if card_path.is_file() {
+        let head_file = head_file(path);
+        let card: ModelCard = if card_path.is_file() {
             let bytes = read_bounded(card_path)?;
             serde_json::from_slice(&bytes)
                 .map_err(|error| ModelError::corrupt(card_path, format!("not a model card: {error}")))?
         } else {
-            ModelCard::built_in(&name, &description, &tokenizer_json)
+            ModelCard::built_in(&name, &description, &tokenizer_json, head_file.is_some())
                 .map_err(|reason| ModelError::corrupt(path, reason))?
         };
         let name = if card_path.is_file() {
@@ -147,7 +159,8 @@ impl Checkpoint {
         } else {
             name
         };
-        Ok(Self {
+        let style = card.mask_style;
+        let checkpoint = Self {
             path: path.to_path_buf(),
             name,
             description,
@@ -155,6 +168,11 @@ impl Checkpoint {
             weights_hash,
             tokenizer_json,
             card,
+            head_file,
+        };
+        Ok(match style {
+            Some(style) => checkpoint.with_mask_style(style),
+            None => checkpoint,
         })
     }
 
@@ -210,10 +228,29 @@ impl Checkpoint {
         hex::encode(Sha256::digest(&self.tokenizer_json))
     }
 
+    /// The file of a decision head, where one lies in the model folder, beside a folder `unified`, or beside a GGUF file
+    /// as `X.head.safetensors`.
+    pub fn head_file(&self) -> Option<&Path> {
+        self.head_file.as_deref()
+    }
+
     /// Name, licence, prompt form and readout.
     pub fn card(&self) -> &ModelCard {
         &self.card
     }
+}
+
+fn head_file(path: &Path) -> Option<PathBuf> {
+    if !path.is_dir() {
+        return Some(path.with_extension(HEAD_FILE)).filter(|file| file.is_file());
+    }
+    let inside = path.join(HEAD_FILE);
+    if inside.is_file() {
+        return Some(inside);
+    }
+    let absolute = path.canonicalize().ok()?;
+    let beside = absolute.parent()?.join(HEAD_FILE);
+    (absolute.ends_with(BACKBONE_FOLDER) && beside.is_file()).then_some(beside)
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, ModelError> {

@@ -138,13 +138,24 @@ impl<'w, 't> Composer<'w, 't> {
         Ok(())
     }
 
+    /// Appends text.
+    pub(super) fn text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Runs of soft tokens so far.
+    pub(super) fn runs(&self) -> usize {
+        self.sequence.soft_runs.len()
+    }
+
     /// The ids of everything that was appended.
     pub(super) fn finish(mut self) -> Result<Sequence, PromptError> {
         self.flush()?;
         Ok(self.sequence)
     }
 
-    fn medium(&mut self, index: usize, medium: &MediumOutline) -> Result<(), PromptError> {
+    /// Appends a medium with its marks.
+    pub(super) fn medium(&mut self, index: usize, medium: &MediumOutline) -> Result<(), PromptError> {
         let marks = match medium {
             MediumOutline::Image { .. } => self.writer.image,
             MediumOutline::Audio { .. } => self.writer.audio,
@@ -203,7 +214,8 @@ impl<'w, 't> Composer<'w, 't> {
         self.special(marks.close)
     }
 
-    fn special(&mut self, id: TokenId) -> Result<(), PromptError> {
+    /// Appends a special token.
+    pub(super) fn special(&mut self, id: TokenId) -> Result<(), PromptError> {
         self.flush()?;
         self.sequence.ids.push(id);
         self.place = Place::AfterSpecial;

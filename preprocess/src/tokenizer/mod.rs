@@ -210,6 +210,21 @@ impl PromptTokenizer {
         self.added.get(token).copied()
     }
 
+    /// The first special (or otherwise added) token in a text, between what stands before and behind it; the longest of
+    /// those that start at one place.
+    pub(crate) fn next_special<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str, &'t str)> {
+        let at = |token: &String| text.find(token.as_str()).map(|start| (start, token.len()));
+        let (start, length) = self
+            .added
+            .keys()
+            .filter(|token| !token.is_empty())
+            .filter_map(at)
+            .min_by_key(|(start, length)| (*start, usize::MAX - length))?;
+        let (before, rest) = text.split_at_checked(start)?;
+        let (token, behind) = rest.split_at_checked(length)?;
+        Some((before, token, behind))
+    }
+
     /// Whether `id` is a token that text may never become.
     pub fn is_reserved(&self, id: TokenId) -> bool {
         self.reserved.contains(&id)
