@@ -8,6 +8,7 @@ use ffmpeg_next::{Frame, Packet};
 
 use super::mono::{Mono, Next};
 use super::{AudioError, AudioKind, AudioLimits};
+use crate::completeness;
 use crate::libav::{Decoder, Input, LibavError, Received};
 
 /// Decoders that may run. FFmpeg has hundreds, many of them old and seldom tested.
@@ -40,6 +41,9 @@ pub(super) fn decode(
     limits: &AudioLimits,
     mono: &mut Mono,
 ) -> Result<Option<Duration>, AudioError> {
+    if let Some(reason) = completeness::missing(bytes) {
+        return Err(damaged(kind, reason));
+    }
     let failed = |e| failed(kind, limits, e);
     let demuxer = match kind {
         AudioKind::Mp4 => c"mov",
@@ -60,7 +64,7 @@ pub(super) fn decode(
         )));
     }
     input.only(stream);
-    let mut decoder = Decoder::open(&input, stream, 1, 0).map_err(failed)?;
+    let mut decoder = Decoder::open(&input, stream, 1, 1).map_err(failed)?;
     let declared = input.declared_microseconds().map(Duration::from_micros);
     let (mut packet, mut frame) = (Packet::empty(), ffmpeg_next::frame::Audio::empty());
     let mut interleaved = Vec::new();

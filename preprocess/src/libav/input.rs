@@ -102,11 +102,8 @@ impl<'a> Input<'a> {
         Ok(input)
     }
 
-    /// When reading must be done.
-    pub(crate) fn deadline(&self) -> Instant {
-        self.source.deadline
-    }
-
+    /// Whether there is time left.
+    ///
     /// # Errors
     ///
     /// [`LibavError::OutOfTime`].
