@@ -118,10 +118,13 @@ fn interleave(frame: &Frame, to: &mut Vec<f32>) -> Option<usize> {
     Some(channels)
 }
 
+/// How the bytes of one sample become a float in [-1, 1].
+type ToFloat = fn(&[u8]) -> f32;
+
 /// Whether each channel has its own plane, how a sample becomes a float, and its size in bytes.
-fn sample_form(format: i32) -> Option<(bool, fn(&[u8]) -> f32, usize)> {
+fn sample_form(format: i32) -> Option<(bool, ToFloat, usize)> {
     use AVSampleFormat::*;
-    let forms: [(AVSampleFormat, AVSampleFormat, fn(&[u8]) -> f32, usize); 4] = [
+    let forms: [(_, _, ToFloat, usize); 4] = [
         (AV_SAMPLE_FMT_U8, AV_SAMPLE_FMT_U8P, from_u8, 1),
         (AV_SAMPLE_FMT_S16, AV_SAMPLE_FMT_S16P, from_i16, 2),
         (AV_SAMPLE_FMT_S32, AV_SAMPLE_FMT_S32P, from_i32, 4),

@@ -4,7 +4,8 @@
 //! nothing above that frequency. Here it is an FFT convolution with a sinc under a squared Blackman-Harris window,
 //! [`FILTER`] samples long at the lower rate: flat within 0.01 dB to 0.91 of the lower Nyquist frequency, more than
 //! 120 dB down above it. Between the two the two filters differ; below they agree to 1e-4 of
-//! full scale, as the tests check against soxr's own numbers.
+//! full scale, as the tests check against soxr's own numbers. A rate that has few factors in common with 16000 gets a
+//! longer and steeper filter, since one block must hold whole periods of the ratio.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -149,14 +149,14 @@ fn sample_by<T>(
         .unwrap_or(now + Duration::from_secs(86_400));
     let mut track = VideoTrack::open(bytes, kind, limits, deadline)?;
     let table = PacketTable::scan(&mut track)?;
-    if let (Way::Shortest, Some(shown)) = (way, &table.shown) {
-        if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
-            let count = count.get().min(shown.len());
-            if let Some(frames) = seek::sample(&mut track, &table, shown, count, map)? {
-                let ticks = |n: &u32| table.packets[*n as usize].time_stamp;
-                let span = ticks(last).saturating_sub(ticks(first));
-                return Ok(result(&track, frames, shown.len(), span));
-            }
+    if let (Way::Shortest, Some(shown)) = (way, &table.shown)
+        && let (Some(first), Some(last)) = (shown.first(), shown.last())
+    {
+        let count = count.get().min(shown.len());
+        if let Some(frames) = seek::sample(&mut track, &table, shown, count, map)? {
+            let ticks = |n: &u32| table.packets[*n as usize].time_stamp;
+            let span = ticks(last).saturating_sub(ticks(first));
+            return Ok(result(&track, frames, shown.len(), span));
         }
     }
     let (total, span) = sequential::count(&mut track)?;

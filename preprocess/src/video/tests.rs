@@ -28,11 +28,11 @@ const VIDEOS: [(&str, usize, bool); 23] = [
     ("odd_size.mp4", 50, true),
     ("full_range_bt709.mp4", 50, true),
     ("variable_rate.mkv", 35, true),
-    ("rotated_90.mp4", 25, true),
-    ("rotated_180.mp4", 25, true),
-    ("rotated_270.mp4", 25, true),
-    ("edit_list.mp4", 0, true),
-    ("fragmented.mp4", 50, true),
+    ("rotated_90.mp4", 27, true),
+    ("rotated_180.mp4", 27, true),
+    ("rotated_270.mp4", 27, true),
+    ("edit_list.mp4", 52, true),
+    ("fragmented.mp4", 52, true),
 ];
 
 fn media(name: &str) -> Vec<u8> {
@@ -74,9 +74,7 @@ fn both_ways_give_the_same_frames_and_ffmpegs_bytes() {
             let everything = by(&bytes, count, Way::Everything).unwrap();
             let shortest = by(&bytes, count, Way::Shortest).unwrap();
             assert_eq!(shortest, everything, "{name}, {count} frames");
-            if total > 0 {
-                assert_eq!(shortest.total_frames, total, "{name}");
-            }
+            assert_eq!(shortest.total_frames, total, "{name}");
             assert_eq!(shortest.frames.len(), count.min(shortest.total_frames), "{name}");
             for (place, frame) in shortest.frames.iter().enumerate() {
                 let picture = &frame.picture;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ffmpeg_next::ffi::{AVCodecID, AVMediaType};
+use ffmpeg_next::ffi::{AV_FRAME_FLAG_CORRUPT, AV_NOPTS_VALUE, AVCodecID, AVMediaType};
 use ffmpeg_next::{Frame, Packet};
 
 use super::colour::RgbConverter;
@@ -116,6 +116,7 @@ pub(super) struct PictureDecoder {
     kind: VideoKind,
     limits: VideoLimits,
     unit: (i32, i32),
+    last_time: Option<i64>,
 }
 
 impl PictureDecoder {
@@ -131,12 +132,14 @@ impl PictureDecoder {
             kind: track.kind,
             limits: track.limits.clone(),
             unit: track.stream.time_base,
+            last_time: None,
         })
     }
 
     /// Makes ready for another key frame.
     pub(super) fn restart(&mut self) {
         self.decoder.restart();
+        self.last_time = None;
     }
 
     /// Decodes a packet, or with `None` what is left, and shows each frame that comes out to `each`.
@@ -155,21 +158,27 @@ impl PictureDecoder {
         while self.decoder.receive(&mut self.frame).map_err(failed)? == Received::Frame {
             // SAFETY: `frame` holds a decoded frame; its public fields are plain data.
             let raw = unsafe { &*self.frame.as_ptr() };
-            if raw.decode_error_flags != 0 || raw.flags & ffmpeg_next::ffi::AV_FRAME_FLAG_CORRUPT != 0 {
+            if raw.decode_error_flags != 0 || raw.flags & AV_FRAME_FLAG_CORRUPT != 0 {
                 return Err(VideoError::Damaged {
                     kind: kind.name(),
                     reason: "a frame cannot be decoded without guessing".to_owned(),
                 });
             }
-            if raw.best_effort_timestamp == ffmpeg_next::ffi::AV_NOPTS_VALUE {
-                return Err(VideoError::Damaged {
-                    kind: kind.name(),
-                    reason: "a frame has no time stamp".to_owned(),
-                });
-            }
+            let ticks = match raw.best_effort_timestamp {
+                // AVI has no time stamps of its own: a unit is a frame.
+                AV_NOPTS_VALUE if kind == VideoKind::Avi => self.last_time.map_or(0, |t| t.saturating_add(1)),
+                AV_NOPTS_VALUE => {
+                    return Err(VideoError::Damaged {
+                        kind: kind.name(),
+                        reason: "a frame has no time stamp".to_owned(),
+                    });
+                }
+                ticks => ticks,
+            };
+            self.last_time = Some(ticks);
             each(&mut Decoded {
                 time: FrameTime {
-                    ticks: raw.best_effort_timestamp,
+                    ticks,
                     unit: self.unit,
                 },
                 frame: &self.frame,
