@@ -3,13 +3,14 @@
 //! This crate is the leftmost one of the workspace: it knows nothing of engines, heads or HTTP.
 
 pub mod audio;
+mod completeness;
 pub mod decision;
 mod error;
 pub mod image;
 mod libav;
 pub mod prompt;
 mod tokenizer;
-//pub mod video;
+pub mod video;
 
 pub use error::PromptError;
 pub use tokenizer::{PromptTokenizer, TokenId};

@@ -8,6 +8,7 @@ use ffmpeg_next::{Frame, Packet};
 
 use super::mono::{Mono, Next};
 use super::{AudioError, AudioKind, AudioLimits};
+use crate::completeness;
 use crate::libav::{Decoder, Input, LibavError, Received};
 
 /// Decoders that may run. FFmpeg has hundreds, many of them old and seldom tested.
@@ -40,6 +41,9 @@ pub(super) fn decode(
     limits: &AudioLimits,
     mono: &mut Mono,
 ) -> Result<Option<Duration>, AudioError> {
+    if let Some(reason) = completeness::missing(bytes) {
+        return Err(damaged(kind, reason));
+    }
     let failed = |e| failed(kind, limits, e);
     let demuxer = match kind {
         AudioKind::Mp4 => c"mov",
@@ -60,7 +64,7 @@ pub(super) fn decode(
         )));
     }
     input.only(stream);
-    let mut decoder = Decoder::open(&input, stream, 1, 0).map_err(failed)?;
+    let mut decoder = Decoder::open(&input, stream, 1, 1).map_err(failed)?;
     let declared = input.declared_microseconds().map(Duration::from_micros);
     let (mut packet, mut frame) = (Packet::empty(), ffmpeg_next::frame::Audio::empty());
     let mut interleaved = Vec::new();
@@ -114,10 +118,13 @@ fn interleave(frame: &Frame, to: &mut Vec<f32>) -> Option<usize> {
     Some(channels)
 }
 
+/// How the bytes of one sample become a float in [-1, 1].
+type ToFloat = fn(&[u8]) -> f32;
+
 /// Whether each channel has its own plane, how a sample becomes a float, and its size in bytes.
-fn sample_form(format: i32) -> Option<(bool, fn(&[u8]) -> f32, usize)> {
+fn sample_form(format: i32) -> Option<(bool, ToFloat, usize)> {
     use AVSampleFormat::*;
-    let forms: [(AVSampleFormat, AVSampleFormat, fn(&[u8]) -> f32, usize); 4] = [
+    let forms: [(_, _, ToFloat, usize); 4] = [
         (AV_SAMPLE_FMT_U8, AV_SAMPLE_FMT_U8P, from_u8, 1),
         (AV_SAMPLE_FMT_S16, AV_SAMPLE_FMT_S16P, from_i16, 2),
         (AV_SAMPLE_FMT_S32, AV_SAMPLE_FMT_S32P, from_i32, 4),

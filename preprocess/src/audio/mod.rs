@@ -101,7 +101,16 @@ pub fn decode(bytes: &[u8], limits: &AudioLimits) -> Result<Waveform, AudioError
     let kind = AudioKind::of(bytes).map_err(AudioError::UnsupportedKind)?;
     let mut mono = Mono::new(limits);
     let full_length = match kind {
-        AudioKind::Wav | AudioKind::Mp3 | AudioKind::Flac | AudioKind::OggVorbis | AudioKind::Adts => {
+        // Plain WAV files of more than two channels are beyond symphonia.
+        AudioKind::Wav => match pure_rust::decode(kind, bytes, &mut mono) {
+            Err(AudioError::UnsupportedKind(_) | AudioError::Damaged { .. })
+                if mono.len() == 0 && wav_size::settle(&mut bytes.to_vec()).is_ok() =>
+            {
+                libav_track::decode(kind, bytes, limits, &mut mono)?
+            }
+            result => result?,
+        },
+        AudioKind::Mp3 | AudioKind::Flac | AudioKind::OggVorbis | AudioKind::Adts => {
             pure_rust::decode(kind, bytes, &mut mono)?
         }
         AudioKind::OggOpus | AudioKind::Mp4 | AudioKind::Matroska | AudioKind::Amr => {

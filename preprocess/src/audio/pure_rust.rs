@@ -12,6 +12,7 @@ use symphonia::core::io::{MediaSourceStream, ReadOnlySource};
 
 use super::mono::{Mono, Next};
 use super::{AudioError, AudioKind, wav_size};
+use crate::completeness;
 
 /// Decodes into `mono` until the end, or until it has enough; says what length the file declares.
 ///
@@ -84,6 +85,9 @@ fn decode_packets(
 }
 
 fn open(kind: AudioKind, bytes: &[u8]) -> Result<Box<dyn FormatReader>, AudioError> {
+    if let Some(reason) = completeness::missing(bytes) {
+        return Err(damaged(kind, &reason));
+    }
     use symphonia::default::formats::{AdtsReader, FlacReader, MpaReader, OggReader, WavReader};
     let mut owned = bytes.to_vec();
     if kind == AudioKind::Wav {

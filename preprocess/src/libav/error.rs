@@ -1,6 +1,8 @@
 //! Why one of FFmpeg's libraries did not go on.
 
-use ffmpeg_next::ffi::AVERROR_EXIT;
+use std::ffi::{CStr, c_char};
+
+use ffmpeg_next::ffi::{AVERROR_EXIT, av_strerror};
 
 /// An error of FFmpeg's libraries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +30,17 @@ impl LibavError {
         }
         Self::Failed {
             step,
-            reason: ffmpeg_next::Error::from(code).to_string(),
+            reason: text(code),
         }
+    }
+}
+
+/// FFmpeg's text for one of its error codes.
+fn text(code: i32) -> String {
+    let mut buffer: [c_char; 128] = [0; 128];
+    // SAFETY: the buffer has the size that is passed, and the call ends it with a zero.
+    unsafe {
+        av_strerror(code, buffer.as_mut_ptr(), buffer.len());
+        CStr::from_ptr(buffer.as_ptr()).to_string_lossy().into_owned()
     }
 }

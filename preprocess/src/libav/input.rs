@@ -90,7 +90,12 @@ impl<'a> Input<'a> {
         let code = unsafe { avformat_open_input(&mut raw, ptr::null(), format, ptr::null_mut()) };
         if code < 0 {
             free_io(io);
-            return Err(LibavError::from_code("reading its header", code));
+            // Some demuxers call a refused read damage.
+            return Err(if Instant::now() > deadline {
+                LibavError::OutOfTime
+            } else {
+                LibavError::from_code("reading its header", code)
+            });
         }
         let input = Self { context, io, source };
         // SAFETY: the context is open.
@@ -102,11 +107,8 @@ impl<'a> Input<'a> {
         Ok(input)
     }
 
-    /// When reading must be done.
-    pub(crate) fn deadline(&self) -> Instant {
-        self.source.deadline
-    }
-
+    /// Whether there is time left.
+    ///
     /// # Errors
     ///
     /// [`LibavError::OutOfTime`].
@@ -176,7 +178,7 @@ impl<'a> Input<'a> {
             let mut size = 0;
             let kind = AVPacketSideDataType::AV_PKT_DATA_DISPLAYMATRIX;
             let data = av_stream_get_side_data(*raw, kind, &mut size);
-            (!data.is_null() && size as usize >= size_of::<[i32; 9]>())
+            (!data.is_null() && size >= size_of::<[i32; 9]>())
                 .then(|| data.cast::<[i32; 9]>().read_unaligned())
         }
     }

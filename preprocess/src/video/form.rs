@@ -1,0 +1,94 @@
+//! The two forms in which a model can take a video.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How the frames of a video stand in the prompt. A checkpoint's card says which form it was trained on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VideoForm {
+    /// Each frame is an image of its own, of up to 280 soft tokens, with nothing between them.
+    Frames,
+    /// Gemma 4's own form: each frame has up to 70 soft tokens and stands behind its time as text, "MM:SS".
+    Native,
+}
+
+impl VideoForm {
+    /// The most soft tokens that one frame becomes.
+    #[must_use]
+    pub fn soft_tokens_per_frame(self) -> usize {
+        match self {
+            Self::Frames => 280,
+            Self::Native => 70,
+        }
+    }
+}
+
+/// Frames a second, averaged over the whole video.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct FrameRate(f64);
+
+impl FrameRate {
+    /// What the reference assumes of frames that come without a rate.
+    pub const ASSUMED: Self = Self(24.0);
+
+    /// A rate, if it is finite and positive.
+    #[must_use]
+    pub fn new(per_second: f64) -> Option<Self> {
+        (per_second.is_finite() && per_second > 0.0).then_some(Self(per_second))
+    }
+
+    /// Frames a second.
+    #[must_use]
+    pub fn per_second(self) -> f64 {
+        self.0
+    }
+
+    /// The time text of the native form: t = index / rate, minutes = trunc(t div 60), seconds = trunc(t mod 60).
+    /// Minutes go past 59.
+    #[must_use]
+    pub fn time_text(self, index: usize) -> String {
+        let seconds = index as f64 / self.0;
+        format!("{:02}:{:02}", (seconds / 60.0) as u64, (seconds % 60.0) as u64)
+    }
+}
+
+/// When a frame is shown: its own time stamp in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameTime {
+    /// The time stamp in units of the stream; can be negative.
+    pub(super) ticks: i64,
+    /// Seconds of one unit, as a fraction.
+    pub(super) unit: (i32, i32),
+}
+
+impl FrameTime {
+    /// Seconds from the start of the file.
+    #[must_use]
+    pub fn seconds(self) -> f64 {
+        self.ticks as f64 * f64::from(self.unit.0) / f64::from(self.unit.1.max(1))
+    }
+}
+
+impl fmt::Display for FrameTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} s", self.seconds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_texts_are_truncated() {
+        let rate = FrameRate::new(25.0).unwrap();
+        assert_eq!(rate.time_text(0), "00:00");
+        assert_eq!(rate.time_text(124), "00:04");
+        assert_eq!(rate.time_text(25 * 60), "01:00");
+        assert_eq!(rate.time_text(25 * 3_725 + 24), "62:05");
+        assert_eq!(FrameRate::new(0.0), None);
+        assert_eq!(FrameRate::new(f64::INFINITY), None);
+    }
+}

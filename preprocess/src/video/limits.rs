@@ -1,0 +1,29 @@
+//! What one video may cost.
+
+use std::time::Duration;
+
+/// Limits on one video.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VideoLimits {
+    /// The most bytes that a file may have.
+    pub bytes: usize,
+    /// The most pixels that one frame may have.
+    pub pixels: u64,
+    /// The most frames that a video may have.
+    pub frames: usize,
+    /// The time that decoding may take.
+    pub time: Duration,
+}
+
+impl Default for VideoLimits {
+    fn default() -> Self {
+        Self {
+            bytes: 512 << 20,
+            // 8192 x 4320: the largest size that cameras and broadcasters use.
+            pixels: 8192 * 4320,
+            // Three hours at 60 frames a second.
+            frames: 648_000,
+            time: Duration::from_secs(30),
+        }
+    }
+}
