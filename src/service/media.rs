@@ -1,12 +1,14 @@
 //! Media of a decision: from the bytes of files to soft tokens.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assize_models::{Medium, PatchPosition, PatchValues, Picture, PixelScale, Sound};
 use assize_preprocess::audio::{self, AudioError, AudioLimits, SAMPLES_PER_FRAME};
 use assize_preprocess::image::{self, ImageError, ImageLimits, ImagePatches, SoftTokenBudget};
-use assize_preprocess::prompt::{MediaForm, MediumOutline};
+use assize_preprocess::prompt::{FrameOutline, FrameScale, MediaForm, MediumOutline};
+use assize_preprocess::video::{self, RgbFrame, VideoError, VideoLimits};
 use bytes::Bytes;
 
 use super::{Service, ServiceError};
@@ -52,6 +54,9 @@ pub enum MediumError {
     /// A sound.
     #[error(transparent)]
     Audio(#[from] AudioError),
+    /// A video.
+    #[error(transparent)]
+    Video(#[from] VideoError),
     /// A preprocessor gave something that the engine does not take.
     #[error("the medium gives no usable numbers: {0}")]
     Internal(String),
@@ -82,9 +87,11 @@ impl MediumError {
         match self {
             Self::NotTaken { .. }
             | Self::Image(ImageError::UnsupportedKind { .. } | ImageError::UnsupportedFeature { .. })
-            | Self::Audio(AudioError::UnsupportedKind(_)) => MediumFault::Unsupported,
+            | Self::Audio(AudioError::UnsupportedKind(_))
+            | Self::Video(VideoError::UnsupportedKind(_)) => MediumFault::Unsupported,
             Self::Image(ImageError::TooLarge { .. })
-            | Self::Audio(AudioError::TooLarge { .. } | AudioError::OutOfTime { .. }) => {
+            | Self::Audio(AudioError::TooLarge { .. } | AudioError::OutOfTime { .. })
+            | Self::Video(VideoError::TooLarge { .. } | VideoError::OutOfTime { .. }) => {
                 MediumFault::TooLarge
             }
             _ => MediumFault::Damaged,
@@ -196,7 +203,42 @@ impl Service {
                 prepared.preprocess += started.elapsed();
                 (MediumOutline::Audio { soft_tokens }, report)
             }
-            MediumKind::Video => return Err(not_taken()),
+            MediumKind::Video => {
+                let form = form.and_then(|form| form.video.as_ref()).ok_or_else(not_taken)?;
+                let scale = match form.scale {
+                    FrameScale::Image => image::PixelScale::Image,
+                    FrameScale::Video => image::PixelScale::Video,
+                };
+                let count = NonZeroUsize::new(form.frames).unwrap_or(NonZeroUsize::MIN);
+                let mut cutting = Duration::ZERO;
+                // Each frame is cut as it comes, so that one at most is held at its full size.
+                let video = video::sample_with(&raw.bytes, count, &VideoLimits::default(), |frame| {
+                    let started = Instant::now();
+                    let patches = patches_of(&frame, budget(form.soft_tokens), scale);
+                    cutting += started.elapsed();
+                    patches
+                })?;
+                prepared.decode += started.elapsed().saturating_sub(cutting);
+                prepared.preprocess += cutting;
+                let rate = video.frame_rate.per_second();
+                let mut frames = Vec::with_capacity(video.frames.len());
+                for frame in video.frames {
+                    let patches = frame.picture?;
+                    frames.push(FrameOutline {
+                        soft_tokens: patches.len(),
+                        seconds: frame.index as f64 / rate,
+                    });
+                    prepared.media.push(picture(patches)?);
+                }
+                let outline = MediumOutline::Video { frames };
+                let report = MediumReport {
+                    frames: Some(outline.frames()),
+                    length: Duration::try_from_secs_f64(video.total_frames as f64 / rate).ok(),
+                    sound_ignored: video.ignored_sound,
+                    ..MediumReport::of(raw.kind, outline.soft_tokens())
+                };
+                (outline, report)
+            }
         };
         prepared.outlines.push(outline);
         prepared.reports.push(report);
@@ -228,6 +270,17 @@ fn budget(soft_tokens: usize) -> SoftTokenBudget {
         .ok()
         .and_then(SoftTokenBudget::from_tokens)
         .unwrap_or_default()
+}
+
+/// The patches of one frame.
+fn patches_of(
+    frame: &RgbFrame,
+    budget: SoftTokenBudget,
+    scale: image::PixelScale,
+) -> Result<ImagePatches, ImageError> {
+    // A side beyond 32 bits has no pixels that fit, which is said.
+    let [width, height] = [frame.width, frame.height].map(|side| u32::try_from(side).unwrap_or(0));
+    image::patches_from_rgb(&frame.rgb, width, height, budget, scale)
 }
 
 /// Patches as the engine takes them.

@@ -119,6 +119,14 @@ impl MediumOutline {
         }
     }
 
+    /// Frames of a video; 1 for other media.
+    pub fn frames(&self) -> usize {
+        match self {
+            Self::Image { .. } | Self::Audio { .. } => 1,
+            Self::Video { frames } => frames.len(),
+        }
+    }
+
     /// Soft tokens of the whole medium.
     pub fn soft_tokens(&self) -> usize {
         match self {
