@@ -73,3 +73,38 @@ fn thirty_seconds_of_full_hd_take_less_than_400_ms() {
     println!("{} bytes", film.len());
     assert!(median("30 s of 1080p", || run(())) < Duration::from_millis(400));
 }
+
+/// The most memory that this process had, in MB.
+fn peak() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmHWM")).unwrap();
+    let kilobytes = line.split_whitespace().nth(1).unwrap();
+    kilobytes.parse::<usize>().unwrap() >> 10
+}
+
+#[test]
+#[ignore = "a measurement: needs the ffmpeg command, and a process of its own"]
+fn two_hours_add_less_than_300_mb() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.mp4");
+    let short = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/media/h264.mp4");
+    let status = Command::new("ffmpeg")
+        .args(["-v", "error", "-stream_loop", "1799", "-i", short, "-c", "copy"])
+        .arg(&path)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let film = std::fs::read(path).unwrap();
+    let before = peak();
+    let start = Instant::now();
+    let video = video::sample(&film, video::FRAMES, &VideoLimits::default()).unwrap();
+    let added = peak() - before;
+    println!(
+        "{} frames, {} MB file: {added} MB, {:?}",
+        video.total_frames,
+        film.len() >> 20,
+        start.elapsed()
+    );
+    assert_eq!((video.frames.len(), video.total_frames), (16, 180_000));
+    assert!(added < 300);
+}

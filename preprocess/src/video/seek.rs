@@ -28,10 +28,10 @@ pub(super) fn sample<T>(
     let Some(groups) = group(&table.packets, shown, count) else {
         return Ok(None);
     };
-    track.reopen()?;
     let mut reader = Reader {
         table,
-        next: 0,
+        // The scan ended there, so that the first key frame is looked up.
+        next: table.packets.len(),
         pending: false,
         packet: Packet::empty(),
     };
@@ -134,8 +134,7 @@ impl Reader<'_> {
     fn go_to(&mut self, track: &mut VideoTrack<'_>, number: usize) -> Result<(), VideoError> {
         let packets = &self.table.packets;
         let near = self.next <= number
-            && packets[number].position - packets[self.next].position < NEAR
-            && packets[number].position >= packets[self.next].position;
+            && (0..NEAR).contains(&(packets[number].position - packets[self.next].position));
         if !near && !self.seek(track, number)? {
             track.reopen()?;
             (self.next, self.pending) = (0, false);
