@@ -5,7 +5,8 @@
 use std::path::PathBuf;
 
 use assize_preprocess::image::{
-    ImageLimits, ImagePatches, PixelScale, SoftTokenBudget, decode, patches_from_bytes, patches_from_rgb,
+    ImageError, ImageLimits, ImagePatches, PATCH_BYTES, PixelScale, SoftTokenBudget, decode,
+    patches_from_bytes, patches_from_rgb,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -166,4 +167,52 @@ fn a_grid_is_within_its_budget_at_any_size() {
     }
     assert_eq!(SoftTokenBudget::from_tokens(0), None);
     assert_eq!(SoftTokenBudget::default().tokens(), 280);
+}
+
+#[test]
+fn jpeg_pixels_are_the_references() {
+    let bytes = file("golden/images.safetensors");
+    let (length, rest) = bytes.split_first_chunk::<8>().unwrap();
+    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let header: Value = serde_json::from_slice(header).unwrap();
+    let range = &header["jpeg_w120_h90.decoded_u8"]["data_offsets"];
+    let [start, end] = [0, 1].map(|i| range[i].as_u64().unwrap() as usize);
+    let decoded = decode(&file("media/images/jpeg_w120_h90.jpg"), &limits()).unwrap();
+    assert_eq!(decoded.stored_size(), (120, 90));
+    assert_eq!(decoded.stored_rgb(), &data[start..end]);
+}
+
+#[test]
+fn pixels_that_do_not_fill_the_size_are_refused() {
+    for (width, height) in [(0, 4), (4, 0), (4, 5), (u32::MAX, u32::MAX)] {
+        let refused = patches_from_rgb(
+            &[0; 48],
+            width,
+            height,
+            SoftTokenBudget::Tokens70,
+            PixelScale::Video,
+        );
+        assert!(
+            matches!(refused, Err(ImageError::Pixels { bytes: 48, .. })),
+            "{width} x {height}"
+        );
+    }
+}
+
+#[test]
+fn one_pixel_and_extreme_shapes_become_patches() {
+    let colour = [200, 100, 50];
+    for (width, height, tokens) in [(1, 1, 256), (1, 20_000, 280), (20_000, 1, 280), (65_535, 2, 280)] {
+        let rgb = colour.repeat(width as usize * height as usize);
+        let patches =
+            patches_from_rgb(&rgb, width, height, SoftTokenBudget::Tokens280, PixelScale::Image).unwrap();
+        assert_eq!(patches.len(), tokens, "{width} x {height}");
+        assert_eq!(patches.bytes().len(), tokens * PATCH_BYTES);
+        // Rounding of the weights may move a flat colour by one.
+        let flat = patches
+            .bytes()
+            .chunks(3)
+            .all(|rgb| rgb.iter().zip(colour).all(|(a, b)| a.abs_diff(b) <= 1));
+        assert!(flat, "{width} x {height}");
+    }
 }

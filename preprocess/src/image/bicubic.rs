@@ -171,3 +171,43 @@ fn fraction_bits(largest: f64) -> u32 {
         .find(|bits| (0.5 + largest * f64::from(1_u32 << (bits + 1))).trunc() >= 32768.0)
         .unwrap_or(MOST_FRACTION_BITS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_every_axis_fit_32_bits() {
+        for source in (1..200).chain([1000, 1920, 3000, 20_000, 65_535]) {
+            for target in [48, 96, 480, 768, 1056, 2016, 13_440, 53_760] {
+                for mirrored in [false, true] {
+                    let filter = AxisFilter::new(source, target, mirrored);
+                    assert_eq!(filter.len(), target as usize);
+                    for window in filter.windows() {
+                        let largest: i64 = window.weights.iter().map(|&w| 255 * i64::from(w).abs()).sum();
+                        let rounded = largest + (1 << filter.fraction_bits());
+                        assert!(rounded <= i64::from(i32::MAX), "{source} to {target}");
+                        let beyond = (source as usize).saturating_sub(window.start);
+                        assert!(
+                            window.weights.iter().skip(beyond).all(|&w| w == 0),
+                            "{source} to {target}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_mirrored_axis_has_the_same_weights_in_reverse() {
+        let [forwards, backwards] = [false, true].map(|mirrored| AxisFilter::new(37, 48, mirrored));
+        for (a, b) in forwards.windows().zip(backwards.windows()) {
+            let of = |window: Window<'_>| -> Vec<(usize, i16)> {
+                let places = window.weights.iter().enumerate().filter(|(_, w)| **w != 0);
+                places.map(|(i, &w)| (window.start + i, w)).collect()
+            };
+            let reversed: Vec<_> = of(b).into_iter().rev().map(|(at, w)| (36 - at, w)).collect();
+            assert_eq!(of(a), reversed);
+        }
+    }
+}

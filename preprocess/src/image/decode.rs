@@ -3,7 +3,7 @@
 use super::resample::Picture;
 use super::{
     ImageError, ImageKind, ImageLimits, ImagePatches, Orientation, PixelScale, SoftTokenBudget, jpeg,
-    patches, raster,
+    patches, raster, tagged,
 };
 
 /// A decoded picture: RGB bytes as stored in the file, and how they are turned to stand upright.
@@ -43,6 +43,11 @@ impl DecodedImage {
         &self.rgb
     }
 
+    /// `[height, width, 3]` bytes of red, green and blue, upright; a copy.
+    pub fn upright_rgb(&self) -> Vec<u8> {
+        self.orientation.upright(&self.rgb, self.width as usize)
+    }
+
     /// Resamples the picture, upright, to the budget and cuts it into patches.
     ///
     /// # Errors
@@ -64,6 +69,7 @@ pub fn decode(bytes: &[u8], limits: &ImageLimits) -> Result<DecodedImage, ImageE
     limits.check_file(kind, bytes.len())?;
     match kind {
         ImageKind::Jpeg => jpeg::decode(bytes, limits),
+        ImageKind::Tiff => tagged::decode(bytes, limits),
         _ => raster::decode(kind, bytes, limits),
     }
 }

@@ -45,7 +45,7 @@ pub enum ImageError {
         found: &'static str,
     },
     /// The kind is read, but not this variant of it.
-    #[error("{kind} picture with {feature}, which is not read: save it as 8-bit RGB, JPEG or PNG")]
+    #[error("this variant of {kind} is not read ({feature}): save the picture as an 8-bit RGB PNG or JPEG")]
     UnsupportedFeature {
         /// Kind of the file.
         kind: ImageKind,

@@ -45,10 +45,10 @@ pub(super) fn decode(bytes: &[u8], limits: &ImageLimits) -> Result<DecodedImage,
         height: header.height,
         format,
     };
-    if let Err(error) = decoder.decompress(bytes, image) {
-        if !is_harmless(&error) {
-            return Err(damaged(error));
-        }
+    if let Err(error) = decoder.decompress(bytes, image)
+        && !is_harmless(&error)
+    {
+        return Err(damaged(error));
     }
     Ok(DecodedImage {
         kind: ImageKind::Jpeg,

@@ -17,6 +17,7 @@ mod resample;
 #[cfg(target_arch = "x86_64")]
 mod resample_avx2;
 mod size;
+mod tagged;
 
 pub use decode::{DecodedImage, decode};
 pub use error::{ImageError, ImageLimit};

@@ -121,3 +121,30 @@ fn divided_by_255(number: u32) -> u8 {
     // At most 255 for numbers in the range.
     (((number >> 8) + number) >> 8) as u8
 }
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    /// Hash of a function of two bytes, for all of them.
+    fn table(function: impl Fn(u8, u8) -> u8) -> String {
+        let pairs = (0..=255).flat_map(|a| (0..=255).map(move |b| (a, b)));
+        hex::encode(Sha256::digest(
+            pairs.map(|(a, b)| function(a, b)).collect::<Vec<u8>>(),
+        ))
+    }
+
+    #[test]
+    fn opacity_and_ink_are_pillows_for_all_bytes() {
+        let manifest = include_str!("../../../tests/golden/pictures/manifest.json");
+        let manifest: serde_json::Value = serde_json::from_str(manifest).unwrap();
+        let tables = &manifest["sha256_tables"];
+        assert_eq!(table(over_white), tables["sample_by_alpha"]);
+        assert_eq!(
+            table(|ink, black| printed(ink, 255 - black)),
+            tables["ink_by_black"]
+        );
+    }
+}

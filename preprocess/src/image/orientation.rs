@@ -1,5 +1,9 @@
 //! How the stored pixels of a picture are turned to stand upright.
 
+use super::resample::CHANNELS;
+
+type Pixel = [u8; CHANNELS];
+
 /// The eight ways in which a camera may have stored a picture (EXIF tag 274).
 ///
 /// Kept apart from the pixels until they are resampled: turning the small result is exact and costs no second copy of a
@@ -45,5 +49,38 @@ impl Orientation {
         } else {
             (width, height)
         }
+    }
+
+    /// Upright pixels of three bytes, from rows of `width` stored pixels.
+    pub(super) fn upright(self, stored: &[u8], width: usize) -> Vec<u8> {
+        let (pixels, _) = stored.as_chunks::<CHANNELS>();
+        let rows: Vec<&[Pixel]> = pixels.chunks_exact(width.max(1)).collect();
+        if self.transposed {
+            // An upright row is a stored column, its pixels in the order of the stored rows.
+            let column = |x: usize| rows.iter().filter_map(move |row| row.get(x));
+            in_order(0..width, self.mirrored_y)
+                .flat_map(|x| in_order(column(x), self.mirrored_x))
+                .flatten()
+                .copied()
+                .collect()
+        } else {
+            in_order(rows.iter(), self.mirrored_y)
+                .flat_map(|row| in_order(row.iter(), self.mirrored_x))
+                .flatten()
+                .copied()
+                .collect()
+        }
+    }
+}
+
+/// Forwards, or from the far end.
+fn in_order<'a, T: 'a>(
+    items: impl DoubleEndedIterator<Item = T> + 'a,
+    mirrored: bool,
+) -> Box<dyn Iterator<Item = T> + 'a> {
+    if mirrored {
+        Box::new(items.rev())
+    } else {
+        Box::new(items)
     }
 }

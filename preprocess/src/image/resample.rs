@@ -20,7 +20,7 @@ pub(super) struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     pub(super) fn new(rgb: &'a [u8], width: u32, height: u32) -> Result<Self, ImageError> {
-        let bytes = u64::from(width) * u64::from(height) * CHANNELS as u64;
+        let bytes = (u64::from(width) * u64::from(height)).saturating_mul(CHANNELS as u64);
         if bytes == 0 || rgb.len() as u64 != bytes {
             return Err(ImageError::Pixels {
                 width,
@@ -176,4 +176,57 @@ fn transpose(source: &[u8], row: usize) -> Vec<u8> {
         target.extend(pixels.iter().skip(column).step_by(row.max(1)).flatten());
     }
     target
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::SoftTokenBudget;
+
+    /// The same noise every time, with long runs of black and white that overshoot.
+    fn noise(bytes: usize) -> Vec<u8> {
+        let mut state = 20_261_202_u32;
+        let mut next = move || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as u8
+        };
+        (0..bytes)
+            .map(|_| {
+                let byte = next();
+                if next() < 80 { (byte >> 7) * 255 } else { byte }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_kernel_gives_the_same_bytes() {
+        let sizes = [
+            (1, 1),
+            (2, 3),
+            (7, 5),
+            (53, 37),
+            (48, 48),
+            (3, 1000),
+            (1000, 3),
+            (301, 997),
+            (1280, 721),
+            (5000, 40),
+        ];
+        for (width, height) in sizes {
+            let rgb = noise(width as usize * height as usize * CHANNELS);
+            let picture = Picture::new(&rgb, width, height).unwrap();
+            for exif in 1..=8 {
+                let orientation = Orientation::from_exif(exif);
+                let (x, y) = orientation.upright_size(width, height);
+                let grid = SoftTokenBudget::Tokens140.grid(x, y);
+                let portable = resample(picture, orientation, grid, Kernel::Portable);
+                assert_eq!(
+                    portable.len(),
+                    grid.width() as usize * grid.height() as usize * CHANNELS
+                );
+                let fastest = resample(picture, orientation, grid, Kernel::best());
+                assert!(portable == fastest, "{width} x {height}, orientation {exif}");
+            }
+        }
+    }
 }

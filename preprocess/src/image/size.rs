@@ -50,17 +50,18 @@ impl SoftTokenBudget {
         Self::ALL.into_iter().find(|budget| budget.tokens() == tokens)
     }
 
-    /// The grid of squares that a picture of this size becomes, sides in pixels and neither of them 0.
+    /// The grid of squares that a picture of this size becomes, sides in pixels (0 counts as 1).
     ///
     /// Keeps the aspect ratio as nearly as whole squares within the budget allow; a side that would get none gets one.
     pub fn grid(self, width: u32, height: u32) -> PatchGrid {
+        let (width, height) = (width.max(1), height.max(1));
         let square = f64::from(SQUARE);
         let budget_pixels = u64::from(self.tokens()) * SQUARE_PIXELS;
         let pixels = u64::from(width) * u64::from(height);
         // Budgets and products of real pictures are far below 2^53: both conversions are exact.
         let factor = (budget_pixels as f64 / pixels as f64).sqrt();
         let squares = |side: u32| ((factor * f64::from(side)) / square).floor() as u32;
-        let long = |long_side: u32, short_side: u32| (long_side / short_side.max(1)).clamp(1, self.tokens());
+        let long = |long_side: u32, short_side: u32| (long_side / short_side).clamp(1, self.tokens());
         match (squares(height), squares(width)) {
             (0, 0) => PatchGrid { rows: 1, columns: 1 },
             (0, _) => PatchGrid {
