@@ -29,9 +29,17 @@ debian_packages() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-# The tools that every build needs.
+# The tools and libraries that every build needs: a C compiler, cmake and nasm for the JPEG decoder, and FFmpeg's libraries
+# with their headers (bindgen reads those with libclang).
 need_tools() {
     local missing=()
+    command -v cmake >/dev/null || missing+=(cmake g++ make)
+    command -v nasm >/dev/null || missing+=(nasm)
+    command -v clang >/dev/null && ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 ||
+        missing+=(clang libclang-dev)
+    command -v pkg-config >/dev/null || missing+=(pkg-config)
+    pkg-config --exists libavcodec libavformat libavutil libswscale 2>/dev/null ||
+        missing+=(libavcodec-dev libavformat-dev libavutil-dev libswscale-dev)
     command -v cc >/dev/null || missing+=(gcc libc6-dev)
     command -v curl >/dev/null || missing+=(curl ca-certificates)
     command -v python3 >/dev/null || missing+=(python3)

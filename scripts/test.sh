@@ -6,6 +6,8 @@ set -euo pipefail
 
 export CARGO_TERM_COLOR=never
 export RUSTDOCFLAGS="-D warnings"
+# The command that video frames are compared with.
+command -v ffmpeg >/dev/null || debian_packages ffmpeg
 # A missing model or client is a failure here, not a skipped test.
 export ASSIZE_REQUIRE_MODEL=1 ASSIZE_REQUIRE_CLIENTS=1
 export ASSIZE_CACHE="$ROOT/.cache/assize"
@@ -42,8 +44,6 @@ cargo clippy --locked --release --workspace --all-targets --no-default-features 
 cargo test --locked --release --workspace --no-default-features --no-fail-fast
 
 phase "feature peer-llama"
-command -v cmake >/dev/null && command -v clang >/dev/null && ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 ||
-    debian_packages cmake clang libclang-dev g++ make
 cargo clippy --locked --release --workspace --all-targets --features peer-llama -- -D warnings
 cargo test --locked --release --package assize --features peer-llama --lib --test peer_llama
 
