@@ -6,14 +6,14 @@ set -euo pipefail
 
 export CARGO_TERM_COLOR=never
 export RUSTDOCFLAGS="-D warnings"
-# The command that video frames are compared with.
-command -v ffmpeg >/dev/null || debian_packages ffmpeg
 # A missing model or client is a failure here, not a skipped test.
 export ASSIZE_REQUIRE_MODEL=1 ASSIZE_REQUIRE_CLIENTS=1
 export ASSIZE_CACHE="$ROOT/.cache/assize"
 
 phase "tools and packages"
 need_tools
+# The command that video frames are compared with.
+command -v ffmpeg >/dev/null || debian_packages ffmpeg
 need_python_environment
 python -m pip install --quiet --requirement tests/clients/requirements.txt
 

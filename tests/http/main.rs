@@ -11,6 +11,7 @@ mod client;
 mod drain;
 mod errors;
 mod limits;
+mod media;
 mod openapi;
 mod option_counts;
 mod rig;

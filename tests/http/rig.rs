@@ -31,6 +31,11 @@ fn checkpoint() -> Checkpoint {
 }
 
 fn load_backbone() -> Box<dyn Backbone> {
+    load(&checkpoint())
+}
+
+/// A checkpoint in float32.
+pub fn load(checkpoint: &Checkpoint) -> Box<dyn Backbone> {
     static SCRATCH: OnceLock<tempfile::TempDir> = OnceLock::new();
     // ONNX Runtime does not register a custom operator domain from two threads at once.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -44,7 +49,7 @@ fn load_backbone() -> Box<dyn Backbone> {
         lowered_dir: scratch.path().to_path_buf(),
         library_dir: Some(Store::open(None).unwrap().library_dir()),
     };
-    engines::load(&checkpoint(), &options).unwrap()
+    engines::load(checkpoint, &options).unwrap()
 }
 
 /// The service on the tiny checkpoint, in float32; loaded once.
@@ -182,7 +187,7 @@ impl Rig {
         (Self::serving(Arc::new(service), limits), Gate { started, go })
     }
 
-    fn serving(service: Arc<Service>, limits: ServerLimits) -> Self {
+    pub fn serving(service: Arc<Service>, limits: ServerLimits) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (ready_tx, ready) = channel();
         let done = std::thread::spawn(move || {
