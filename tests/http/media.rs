@@ -114,7 +114,7 @@ fn text_alone_is_read_by_the_head() {
     assert!(body["answers"][0]["option_mass"].is_null());
     assert_eq!(body["usage"]["image_tokens"], 0);
     assert_eq!(body["usage"]["text_tokens"], body["usage"]["input_tokens"]);
-    assert!(body.get("media").is_none());
+    assert_eq!(body["media"], json!([]));
     let one = json!({"state": "s", "question": "q", "options": ["only"]});
     let reply = decide(rig.address, &one);
     assert_eq!(reply.status, 422);

@@ -26,8 +26,7 @@ pub struct DecideResponse {
     pub usage: DecideUsage,
     /// Tokens of the state that `truncate` dropped.
     pub truncated_tokens: usize,
-    /// What became of each medium, in the order given; left out where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// What became of each medium, in the order given.
     pub media: Vec<DecideMediumReport>,
     /// Time by stage.
     pub timings_ms: DecideTimings,
