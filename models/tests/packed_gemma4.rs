@@ -130,7 +130,12 @@ fn the_pictures_of_others_are_invisible(engine: Engine) {
         rows_of(&hidden)[3].to_vec()
     };
     let off = gap(&run(&Case::open("two_images_70")), &run(&Case::open("mixed")));
-    assert!(off <= 1e-6, "another's picture moves the result by {off}");
+    // The two batches are of different lengths, and libtorch's sums are taken in another order for another number of rows.
+    let bound = match engine {
+        Engine::Onnx => 1e-6,
+        Engine::Torch => SAME,
+    };
+    assert!(off <= bound, "another's picture moves the result by {off}");
 }
 
 fn another_picture_gives_other_numbers(engine: Engine) {
