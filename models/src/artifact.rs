@@ -16,9 +16,9 @@ pub struct ArtifactDescription {
     pub prompt_form: String,
     /// sha256 of the readout's canonical JSON.
     pub readout: String,
-    /// `float32` or `int8`.
+    /// `float32`, `bf16` or `int8`.
     pub precision: String,
-    /// Engine name and version of its numerics, for example `onnx/3`.
+    /// Engine name and version of its numerics, for example `onnx/3` or `torch/1`.
     pub engine: String,
     /// Who sees whom within a picture; absent where the model reads text only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

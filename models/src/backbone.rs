@@ -10,6 +10,9 @@ use crate::{DecoderDescription, Interrupt, ModelError, PackedBatch, ReadIndex, T
 pub enum Precision {
     /// IEEE single precision throughout.
     Float32,
+    /// Linear layers in bfloat16 with float32 sums, everything else in single precision.
+    #[serde(rename = "bf16")]
+    Bfloat16,
     /// 8-bit weights and activations with scales fine enough to keep the answers.
     Int8,
 }
@@ -18,6 +21,7 @@ impl std::fmt::Display for Precision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Precision::Float32 => "float32",
+            Precision::Bfloat16 => "bf16",
             Precision::Int8 => "int8",
         })
     }
@@ -29,8 +33,11 @@ impl std::str::FromStr for Precision {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "float32" | "f32" | "fp32" => Ok(Precision::Float32),
+            "bf16" | "bfloat16" => Ok(Precision::Bfloat16),
             "int8" | "i8" => Ok(Precision::Int8),
-            other => Err(format!("unknown precision {other:?}: use float32 or int8")),
+            other => Err(format!(
+                "unknown precision {other:?}: use float32, int8 or, on the engine torch, bf16"
+            )),
         }
     }
 }
@@ -38,7 +45,7 @@ impl std::str::FromStr for Precision {
 /// Which engine runs a model, as said in the log, in `/v1/models` and in every answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EngineInfo {
-    /// Engine name: `onnx`.
+    /// Engine name: `onnx` or `torch`.
     pub name: &'static str,
     /// Version of the library behind it.
     pub version: String,

@@ -27,4 +27,4 @@ pub use media::{AudioEmbedder, MaskStyle, MediaDescription, MediaTokens, Picture
 pub use packed::{PackedBatch, Part, PlacedMedium, ReadIndex, Segment, SegmentIndex, TokenId};
 pub use soft_tokens::{Medium, PatchPosition, PatchValues, Picture, PixelScale, Sound};
 pub use store::DEFAULT_MODEL;
-pub use weights::{LayerWeight, MediaWeight, TensorData, TensorType, Weight, WeightSource};
+pub use weights::{LayerWeight, MediaWeight, StoredTensor, TensorData, TensorType, Weight, WeightSource};

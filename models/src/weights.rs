@@ -104,6 +104,17 @@ pub struct TensorData<'a> {
     pub values: Cow<'a, [f32]>,
 }
 
+/// A tensor as the bytes of its file, without a copy.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredTensor<'a> {
+    /// `[rows, columns]`; vectors are `[1, width]`.
+    pub shape: [usize; 2],
+    /// Of which type: F32, F16 or Bf16.
+    pub stored: TensorType,
+    /// Row-major numbers, little endian.
+    pub bytes: &'a [u8],
+}
+
 /// Read access to a checkpoint's weights.
 pub trait WeightSource: Send + Sync {
     /// One whole tensor as float32 (dequantised, q/k rows un-permuted).
@@ -111,6 +122,18 @@ pub trait WeightSource: Send + Sync {
     /// # Errors
     /// The tensor is missing, of an unknown type, or its file is cut short.
     fn tensor(&self, weight: Weight) -> Result<TensorData<'_>, ModelError>;
+
+    /// One whole tensor as it is stored, where that is a plain number type in canonical row order; else `None`, and
+    /// [`Self::tensor`] converts it. An engine that computes in the stored type needs no float32 copy.
+    ///
+    /// # Errors
+    /// As [`Self::tensor`].
+    fn stored(&self, _weight: Weight) -> Result<Option<StoredTensor<'_>>, ModelError> {
+        Ok(None)
+    }
+
+    /// Says that a tensor was read and is not needed soon: its part of the file may leave the memory.
+    fn release(&self, _weight: Weight) {}
 
     /// Bytes on disk of all tensors.
     fn stored_bytes(&self) -> u64;

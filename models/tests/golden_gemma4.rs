@@ -7,15 +7,20 @@
 mod gemma4;
 mod golden_values;
 
-use assize_models::engines::EngineOptions;
-use assize_models::engines::onnx::OnnxBackbone;
-use assize_models::store::default_cache_dir;
+use assize_models::engines::{Engine, Source, load_source};
 use assize_models::{
     Backbone, Checkpoint, DecoderDescription, HiddenStates, MaskStyle, Medium, PackedBatch, Part,
     PatchPosition, PatchValues, Picture, Precision, Sound,
 };
 use gemma4::{CASES, Case, Numbers, STYLES, checkpoint, golden};
-use golden_values::{load, rows_of, tiny};
+use golden_values::{load, on_every_engine, options, rows_of, tiny};
+
+on_every_engine!(
+    hidden_states_of_every_case_equal_transformers_in_both_mask_styles,
+    every_layer_equals_transformers,
+    a_sharded_bfloat16_state_dict_is_read,
+    media_that_a_model_cannot_read_are_refused,
+);
 
 /// Largest absolute difference of a hidden state that the float32 engine may have.
 const FLOAT32: f32 = 5e-5;
@@ -61,10 +66,9 @@ fn head_probabilities(hidden: &[f32], count: usize) -> Vec<f32> {
     weights.iter().map(|weight| (weight / total) as f32).collect()
 }
 
-#[test]
-fn hidden_states_of_every_case_equal_transformers_in_both_mask_styles() {
+fn hidden_states_of_every_case_equal_transformers_in_both_mask_styles(engine: Engine) {
     for style in STYLES {
-        let backbone = load(&checkpoint().with_mask_style(style), Precision::Float32);
+        let backbone = load(engine, &checkpoint().with_mask_style(style), Precision::Float32);
         for name in CASES {
             let case = Case::open(name);
             let found = hidden(backbone.as_ref(), &case);
@@ -97,25 +101,15 @@ fn the_mask_styles_differ_where_there_is_a_picture() {
 }
 
 /// The first layers of the tiny model, whose output then passes its final norm.
-fn first_layers(checkpoint: &Checkpoint, count: usize) -> OnnxBackbone {
+fn first_layers(engine: Engine, checkpoint: &Checkpoint, count: usize) -> Box<dyn Backbone> {
     let mut description = checkpoint.description().clone();
     description.layers.truncate(count);
-    let scratch = tempfile::tempdir().expect("a scratch folder");
-    let options = EngineOptions {
-        precision: Some(Precision::Float32),
-        threads: Some(2),
-        lowered_dir: scratch.path().to_path_buf(),
-        library_dir: default_cache_dir().map(|cache| cache.join("onnxruntime")),
-    };
-    let mut source = assize_models::engines::Source::from(checkpoint);
+    let mut source = Source::from(checkpoint);
     source.description = &description;
-    let backbone = OnnxBackbone::load(source, &options).unwrap_or_else(|error| panic!("{error}"));
-    let _ = scratch.keep();
-    backbone
+    load_source(source, &options(engine, Precision::Float32)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-#[test]
-fn every_layer_equals_transformers() {
+fn every_layer_equals_transformers(engine: Engine) {
     for style in STYLES {
         let checkpoint = checkpoint().with_mask_style(style);
         let norm = checkpoint
@@ -126,7 +120,7 @@ fn every_layer_equals_transformers() {
             .into_owned();
         let layers = checkpoint.description().layers.len();
         for count in 1..=layers {
-            let backbone = first_layers(&checkpoint, count);
+            let backbone = first_layers(engine, &checkpoint, count);
             for name in ["text_short", "text_long", "image_70", "audio"] {
                 let case = Case::open(name);
                 let outputs = case.layer_outputs(style);
@@ -141,7 +135,7 @@ fn every_layer_equals_transformers() {
                             .map(move |(x, w)| (f64::from(*x) * factor * f64::from(*w)) as f32)
                     })
                     .collect();
-                let off = furthest(hidden(&backbone, &case).values(), &wanted);
+                let off = furthest(hidden(backbone.as_ref(), &case).values(), &wanted);
                 assert!(off <= FLOAT32, "{name} {style} layer {count}: off by {off}");
             }
         }
@@ -205,8 +199,7 @@ fn both_spellings_of_the_configuration_are_the_same_model() {
 }
 
 /// Names of a plain state dict, two shards, bfloat16: another file, the same model but for rounding.
-#[test]
-fn a_sharded_bfloat16_state_dict_is_read() {
+fn a_sharded_bfloat16_state_dict_is_read(engine: Engine) {
     let copy = copy_of_checkpoint();
     let single = copy.path().join("model.safetensors");
     let numbers = Numbers::open(&single);
@@ -242,7 +235,7 @@ fn a_sharded_bfloat16_state_dict_is_read() {
     let checkpoint = Checkpoint::open(copy.path()).unwrap_or_else(|error| panic!("{error}"));
     // sqrt(72) = 8.485 in bfloat16.
     assert_eq!(checkpoint.description().embedding_scale, 8.5);
-    let backbone = load(&checkpoint, Precision::Float32);
+    let backbone = load(engine, &checkpoint, Precision::Float32);
     for name in ["text_short", "image_70", "audio", "mixed"] {
         let case = Case::open(name);
         let found = hidden(backbone.as_ref(), &case);
@@ -259,8 +252,8 @@ fn a_sharded_bfloat16_state_dict_is_read() {
 /// Random weights with large layer factors are the worst case of int8: its effect is bounded, not judged.
 #[test]
 fn int8_stays_near_float32() {
-    let int8 = load(&checkpoint(), Precision::Int8);
-    let exact = load(&checkpoint(), Precision::Float32);
+    let int8 = load(Engine::Onnx, &checkpoint(), Precision::Int8);
+    let exact = load(Engine::Onnx, &checkpoint(), Precision::Float32);
     for name in CASES {
         let case = Case::open(name);
         let (found, wanted) = (hidden(int8.as_ref(), &case), hidden(exact.as_ref(), &case));
@@ -309,9 +302,8 @@ fn sound(frame: usize) -> Part<'static> {
     }
 }
 
-#[test]
-fn media_that_a_model_cannot_read_are_refused() {
-    let text = tiny("tiny_llama", Precision::Float32);
+fn media_that_a_model_cannot_read_are_refused(engine: Engine) {
+    let text = tiny(engine, "tiny_llama", Precision::Float32);
     let refused = text_model_and(picture(6912, 0), text.as_ref());
     assert!(
         refused.contains("a picture") && refused.contains("reads none"),
@@ -319,7 +311,7 @@ fn media_that_a_model_cannot_read_are_refused() {
     );
     let refused = text_model_and(sound(640), text.as_ref());
     assert!(refused.contains("sound"), "{refused}");
-    let media = load(&checkpoint(), Precision::Float32);
+    let media = load(engine, &checkpoint(), Precision::Float32);
     let refused = text_model_and(picture(6911, 0), media.as_ref());
     assert!(
         refused.contains("6911") && refused.contains("6912") && refused.contains("48 by 48"),

@@ -5,8 +5,11 @@
 
 mod golden_values;
 
+use assize_models::engines::Engine;
 use assize_models::{HiddenStates, LayerWeight, Precision, Weight};
-use golden_values::{Golden, alone, default_model, gap, load};
+use golden_values::{Golden, alone, default_model, gap, load, on_every_engine};
+
+on_every_engine!(float32_equals_transformers);
 
 /// Bound of the float32 engine: largest difference over the row's root mean square.
 const FLOAT32: f32 = 1e-3;
@@ -42,8 +45,7 @@ fn expected() -> Expected {
     }
 }
 
-#[test]
-fn float32_equals_transformers() {
+fn float32_equals_transformers(engine: Engine) {
     let Some(checkpoint) = default_model("float32_equals_transformers") else {
         return;
     };
@@ -52,7 +54,7 @@ fn float32_equals_transformers() {
         prompts,
         label_ids,
     } = expected();
-    let backbone = load(&checkpoint, Precision::Float32);
+    let backbone = load(engine, &checkpoint, Precision::Float32);
     let (hidden, labels) = (golden.rows("hidden"), golden.rows("label_logits"));
     let normalizers = golden.rows("log_normalizer").concat();
     let (top_ids, top_logits) = (golden.integers("top_ids"), golden.rows("top_logits"));
@@ -117,7 +119,7 @@ fn int8_keeps_the_distribution_over_labels() {
         prompts,
         label_ids,
     } = expected();
-    let backbone = load(&checkpoint, Precision::Int8);
+    let backbone = load(Engine::Onnx, &checkpoint, Precision::Int8);
     let wanted = golden.rows("label_logits");
     let top_ids = golden.integers("top_ids");
     let (mut divergence, mut worst, mut same_top, mut moved) = (0.0, 0.0f64, 0, 0.0);

@@ -5,15 +5,24 @@
 
 mod golden_values;
 
+use assize_models::engines::Engine;
 use assize_models::{Checkpoint, PackedBatch, Precision};
-use golden_values::{Golden, alone, folder, gap, push, rows_of, tiny, token_ids};
+use golden_values::{Golden, alone, folder, gap, on_every_engine, push, rows_of, tiny, token_ids};
+
+on_every_engine!(
+    llama_equals_transformers,
+    llama_with_scaled_rotary_frequencies_equals_transformers,
+    qwen3_equals_transformers,
+    sharded_bfloat16_weights_equal_transformers,
+    gemma3_equals_transformers,
+);
 
 /// Bound of the float32 engine: largest difference over the row's root mean square.
 const FLOAT32: f32 = 1e-4;
 
-fn check(name: &str) {
+fn check(engine: Engine, name: &str) {
     let golden = Golden::open(&format!("{name}/golden"));
-    let backbone = tiny(name, Precision::Float32);
+    let backbone = tiny(engine, name, Precision::Float32);
     let (hidden, logits) = (golden.rows("hidden"), golden.rows("logits"));
     let prompts = golden.manifest["prompts"].as_array().expect("prompts");
     assert_eq!((prompts.len(), hidden.len(), logits.len()), (10, 10, 10));
@@ -45,12 +54,12 @@ fn check(name: &str) {
             "{name}: {found} for {wanted}"
         );
     }
-    check_every_position(name, &golden);
+    check_every_position(engine, name, &golden);
 }
 
 /// Reads in the middle of a segment, in one pass and out of order.
-fn check_every_position(name: &str, golden: &Golden) {
-    let backbone = tiny(name, Precision::Float32);
+fn check_every_position(engine: Engine, name: &str, golden: &Golden) {
+    let backbone = tiny(engine, name, Precision::Float32);
     let wanted = golden.rows("hidden_all");
     let prompt = golden.manifest["prompts"]
         .as_array()
@@ -71,29 +80,24 @@ fn check_every_position(name: &str, golden: &Golden) {
     }
 }
 
-#[test]
-fn llama_equals_transformers() {
-    check("tiny_llama");
+fn llama_equals_transformers(engine: Engine) {
+    check(engine, "tiny_llama");
 }
 
-#[test]
-fn llama_with_scaled_rotary_frequencies_equals_transformers() {
-    check("tiny_llama3_rope");
+fn llama_with_scaled_rotary_frequencies_equals_transformers(engine: Engine) {
+    check(engine, "tiny_llama3_rope");
 }
 
-#[test]
-fn qwen3_equals_transformers() {
-    check("tiny_qwen3");
+fn qwen3_equals_transformers(engine: Engine) {
+    check(engine, "tiny_qwen3");
 }
 
-#[test]
-fn sharded_bfloat16_weights_equal_transformers() {
-    check("tiny_qwen3_bf16_sharded");
+fn sharded_bfloat16_weights_equal_transformers(engine: Engine) {
+    check(engine, "tiny_qwen3_bf16_sharded");
 }
 
-#[test]
-fn gemma3_equals_transformers() {
-    check("tiny_gemma3");
+fn gemma3_equals_transformers(engine: Engine) {
+    check(engine, "tiny_gemma3");
 }
 
 /// Checkpoints before transformers 5 spell Gemma 3's rotary bases and layer pattern in other keys.
@@ -131,7 +135,7 @@ fn gemma3_older_config_is_the_same_model() {
 fn int8_stays_near_float32() {
     for name in ["tiny_llama", "tiny_llama3_rope", "tiny_qwen3", "tiny_gemma3"] {
         let golden = Golden::open(&format!("{name}/golden"));
-        let backbone = tiny(name, Precision::Int8);
+        let backbone = tiny(Engine::Onnx, name, Precision::Int8);
         let mut worst = 1.0f64;
         let prompts = golden.manifest["prompts"].as_array().expect("prompts");
         for (prompt, wanted) in prompts.iter().zip(golden.rows("hidden")) {
@@ -162,7 +166,7 @@ fn models_load_side_by_side() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..4 {
-                    tiny("tiny_llama", Precision::Float32);
+                    tiny(Engine::Onnx, "tiny_llama", Precision::Float32);
                 }
             });
         }

@@ -7,8 +7,14 @@ mod golden_values;
 
 use std::time::{Duration, Instant};
 
+use assize_models::engines::Engine;
 use assize_models::{Backbone, Interrupt, ModelError, PackedBatch, Precision};
-use golden_values::{alone, default_model, load, tiny};
+use golden_values::{alone, default_model, load, on_every_engine, precisions, tiny};
+
+on_every_engine!(
+    a_pass_that_nobody_wants_does_not_start,
+    a_long_pass_ends_soon_and_answers_stay_the_same_to_the_bit,
+);
 
 fn batch(tokens: u32) -> PackedBatch {
     let ids: Vec<u32> = (0..tokens).map(|id| 5 + id % 200).collect();
@@ -18,9 +24,8 @@ fn batch(tokens: u32) -> PackedBatch {
     batch
 }
 
-#[test]
-fn a_pass_that_nobody_wants_does_not_start() {
-    let backbone = tiny("tiny_llama", Precision::Float32);
+fn a_pass_that_nobody_wants_does_not_start(engine: Engine) {
+    let backbone = tiny(engine, "tiny_llama", Precision::Float32);
     let expected = backbone.forward(&batch(20)).expect("a pass");
     let interrupt = Interrupt::default();
     interrupt.ask();
@@ -30,13 +35,12 @@ fn a_pass_that_nobody_wants_does_not_start() {
     assert_eq!(found.expect("a pass"), expected);
 }
 
-#[test]
-fn a_long_pass_ends_soon_and_answers_stay_the_same_to_the_bit() {
+fn a_long_pass_ends_soon_and_answers_stay_the_same_to_the_bit(engine: Engine) {
     let Some(checkpoint) = default_model("a_long_pass_ends_soon") else {
         return;
     };
-    for precision in [Precision::Float32, Precision::Int8] {
-        let backbone: Box<dyn Backbone> = load(&checkpoint, precision);
+    for precision in precisions(engine) {
+        let backbone: Box<dyn Backbone> = load(engine, &checkpoint, precision);
         let ids: Vec<u32> = (100..140).collect();
         let before = alone(backbone.as_ref(), &ids);
         let started = Instant::now();

@@ -5,8 +5,18 @@
 
 mod golden_values;
 
+use assize_models::engines::Engine;
 use assize_models::{Backbone, PackedBatch, Precision, TokenId};
-use golden_values::{alone, default_model, gap, load, push, rows_of, tiny};
+use golden_values::{alone, default_model, gap, load, on_every_engine, push, rows_of, tiny};
+
+on_every_engine!(
+    questions_and_options_behind_one_state_equal_separate_passes,
+    what_shares_a_batch_does_not_matter,
+    the_same_question_twice_gets_the_same_numbers,
+    siblings_are_invisible,
+    the_default_model_answers_packed_questions_as_alone,
+    bad_batches_are_refused_and_not_run,
+);
 
 /// Bound between two ways to compute the same hidden state in float32, over the row's root mean square.
 const SAME: f32 = 1e-5;
@@ -88,10 +98,9 @@ fn probabilities(backbone: &dyn Backbone, hidden: &[f32]) -> Vec<f32> {
     weights.iter().map(|weight| weight / sum).collect()
 }
 
-#[test]
-fn questions_and_options_behind_one_state_equal_separate_passes() {
+fn questions_and_options_behind_one_state_equal_separate_passes(engine: Engine) {
     for name in TINY {
-        let backbone = tiny(name, Precision::Float32);
+        let backbone = tiny(engine, name, Precision::Float32);
         // Around and beyond the window of 16, and a state shorter than a block of keys.
         for state in [1, 5, 15, 16, 17, 64, 130] {
             tree_equals_paths(backbone.as_ref(), state, &[1, 3, 16, 17, 40], (SAME, SAME), name);
@@ -99,10 +108,9 @@ fn questions_and_options_behind_one_state_equal_separate_passes() {
     }
 }
 
-#[test]
-fn what_shares_a_batch_does_not_matter() {
+fn what_shares_a_batch_does_not_matter(engine: Engine) {
     for name in TINY {
-        let backbone = tiny(name, Precision::Float32);
+        let backbone = tiny(engine, name, Precision::Float32);
         let vocabulary = backbone.description().vocabulary;
         let requests: Vec<_> = [1, 200, 3, 64, 17, 128, 2]
             .iter()
@@ -131,10 +139,9 @@ fn what_shares_a_batch_does_not_matter() {
     }
 }
 
-#[test]
-fn the_same_question_twice_gets_the_same_numbers() {
+fn the_same_question_twice_gets_the_same_numbers(engine: Engine) {
     for name in TINY {
-        let backbone = tiny(name, Precision::Float32);
+        let backbone = tiny(engine, name, Precision::Float32);
         let vocabulary = backbone.description().vocabulary;
         let mut batch = PackedBatch::new();
         let state = push(&mut batch, None, &ids(1, 40, vocabulary));
@@ -154,10 +161,9 @@ fn the_same_question_twice_gets_the_same_numbers() {
 }
 
 /// The sibling of a question, and the request beside it, may hold anything.
-#[test]
-fn siblings_are_invisible() {
+fn siblings_are_invisible(engine: Engine) {
     for name in TINY {
-        let backbone = tiny(name, Precision::Float32);
+        let backbone = tiny(engine, name, Precision::Float32);
         let vocabulary = backbone.description().vocabulary;
         let (state, question) = (ids(1, 20, vocabulary), ids(2, 12, vocabulary));
         let run = |seed: u64| {
@@ -177,17 +183,16 @@ fn siblings_are_invisible() {
 #[test]
 fn int8_does_not_depend_on_the_batch() {
     for name in TINY {
-        let backbone = tiny(name, Precision::Int8);
+        let backbone = tiny(Engine::Onnx, name, Precision::Int8);
         tree_equals_paths(backbone.as_ref(), 30, &[4, 20], (1e-3, 1e-3), name);
     }
 }
 
-#[test]
-fn the_default_model_answers_packed_questions_as_alone() {
+fn the_default_model_answers_packed_questions_as_alone(engine: Engine) {
     let Some(checkpoint) = default_model("the_default_model_answers_packed_questions_as_alone") else {
         return;
     };
-    let backbone = load(&checkpoint, Precision::Float32);
+    let backbone = load(engine, &checkpoint, Precision::Float32);
     // Thirty layers of rounding leave float32 itself 3e-5 from float64; what is answered is within 1e-5.
     tree_equals_paths(
         backbone.as_ref(),
@@ -199,9 +204,8 @@ fn the_default_model_answers_packed_questions_as_alone() {
     tree_equals_paths(backbone.as_ref(), 600, &[48], (3e-5, SAME), "default model");
 }
 
-#[test]
-fn bad_batches_are_refused_and_not_run() {
-    let backbone = tiny("tiny_llama", Precision::Float32);
+fn bad_batches_are_refused_and_not_run(engine: Engine) {
+    let backbone = tiny(engine, "tiny_llama", Precision::Float32);
     let description = backbone.description().clone();
     let refused = |tokens: &[TokenId]| {
         let mut batch = PackedBatch::new();

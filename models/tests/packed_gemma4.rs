@@ -7,9 +7,18 @@
 mod gemma4;
 mod golden_values;
 
+use assize_models::engines::Engine;
 use assize_models::{Backbone, PackedBatch, Part, Precision, SegmentIndex, TokenId};
 use gemma4::{Case, STYLES, checkpoint};
-use golden_values::{gap, load, rows_of};
+use golden_values::{gap, load, on_every_engine, rows_of};
+
+on_every_engine!(
+    questions_behind_an_illustrated_state_equal_separate_passes,
+    pictures_in_questions_equal_separate_passes,
+    what_shares_a_batch_does_not_matter,
+    the_pictures_of_others_are_invisible,
+    another_picture_gives_other_numbers,
+);
 
 /// Bound between two ways to compute the same hidden state in float32, over the row's root mean square.
 const SAME: f32 = 1e-5;
@@ -28,10 +37,9 @@ fn alone(backbone: &dyn Backbone, parts: &[Part<'_>]) -> Vec<f32> {
     backbone.forward(&batch).expect("a pass").values().to_vec()
 }
 
-#[test]
-fn questions_behind_an_illustrated_state_equal_separate_passes() {
+fn questions_behind_an_illustrated_state_equal_separate_passes(engine: Engine) {
     for style in STYLES {
-        let backbone = load(&checkpoint().with_mask_style(style), Precision::Float32);
+        let backbone = load(engine, &checkpoint().with_mask_style(style), Precision::Float32);
         for name in [
             "image_70",
             "image_280",
@@ -66,11 +74,10 @@ fn questions_behind_an_illustrated_state_equal_separate_passes() {
 }
 
 /// A picture in a question behind a state of text and one with another picture.
-#[test]
-fn pictures_in_questions_equal_separate_passes() {
+fn pictures_in_questions_equal_separate_passes(engine: Engine) {
     let (first, second) = (Case::open("image_70"), Case::open("two_images_70"));
     for style in STYLES {
-        let backbone = load(&checkpoint().with_mask_style(style), Precision::Float32);
+        let backbone = load(engine, &checkpoint().with_mask_style(style), Precision::Float32);
         for state in [Case::open("text_long"), Case::open("image_280")] {
             let mut batch = PackedBatch::new();
             let root = push(&mut batch, None, &state.parts());
@@ -86,10 +93,9 @@ fn pictures_in_questions_equal_separate_passes() {
     }
 }
 
-#[test]
-fn what_shares_a_batch_does_not_matter() {
+fn what_shares_a_batch_does_not_matter(engine: Engine) {
     for style in STYLES {
-        let backbone = load(&checkpoint().with_mask_style(style), Precision::Float32);
+        let backbone = load(engine, &checkpoint().with_mask_style(style), Precision::Float32);
         let mut requests: Vec<Case> = gemma4::CASES.into_iter().map(Case::open).collect();
         let separate: Vec<Vec<f32>> = requests
             .iter()
@@ -111,9 +117,8 @@ fn what_shares_a_batch_does_not_matter() {
 }
 
 /// The picture of another request, or of another question, may be anything.
-#[test]
-fn the_pictures_of_others_are_invisible() {
-    let backbone = load(&checkpoint(), Precision::Float32);
+fn the_pictures_of_others_are_invisible(engine: Engine) {
+    let backbone = load(engine, &checkpoint(), Precision::Float32);
     let (state, question) = (Case::open("image_70"), Case::open("audio"));
     let run = |other: &Case| {
         let mut batch = PackedBatch::new();
@@ -125,12 +130,16 @@ fn the_pictures_of_others_are_invisible() {
         rows_of(&hidden)[3].to_vec()
     };
     let off = gap(&run(&Case::open("two_images_70")), &run(&Case::open("mixed")));
-    assert!(off <= 1e-6, "another's picture moves the result by {off}");
+    // The two batches are of different lengths, and libtorch's sums are taken in another order for another number of rows.
+    let bound = match engine {
+        Engine::Onnx => 1e-6,
+        Engine::Torch => SAME,
+    };
+    assert!(off <= bound, "another's picture moves the result by {off}");
 }
 
-#[test]
-fn another_picture_gives_other_numbers() {
-    let backbone = load(&checkpoint(), Precision::Float32);
+fn another_picture_gives_other_numbers(engine: Engine) {
+    let backbone = load(engine, &checkpoint(), Precision::Float32);
     let (state, other) = (Case::open("image_70"), Case::open("two_images_70"));
     let mut exchanged = state.parts();
     let place = exchanged
@@ -152,7 +161,7 @@ fn another_picture_gives_other_numbers() {
 
 #[test]
 fn int8_does_not_depend_on_the_batch() {
-    let backbone = load(&checkpoint(), Precision::Int8);
+    let backbone = load(Engine::Onnx, &checkpoint(), Precision::Int8);
     let state = Case::open("mixed");
     let mut batch = PackedBatch::new();
     let root = push(&mut batch, None, &state.parts());

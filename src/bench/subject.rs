@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assize_heads::Readout;
-use assize_models::engines::{self, EngineOptions};
+use assize_models::engines::{self, Device, Engine, EngineOptions};
 use assize_models::store::Store;
 use assize_models::{ArtifactDescription, ArtifactId, Backbone, Checkpoint, Precision};
 use assize_preprocess::prompt::{EncodeOptions, PromptForm, Truncate};
@@ -17,6 +17,8 @@ use super::{BenchError, Host, Identity};
 pub struct Subject {
     store: Store,
     checkpoint: Checkpoint,
+    engine: Option<Engine>,
+    device: Device,
     /// Its tokenizer.
     pub tokenizer: PromptTokenizer,
     /// The card's prompt form.
@@ -44,6 +46,8 @@ impl Subject {
         })?;
         Ok(Self {
             store,
+            engine: None,
+            device: Device::Auto,
             tokenizer,
             form,
             readout,
@@ -52,7 +56,18 @@ impl Subject {
         })
     }
 
-    /// Loads the model on the engine that this host takes.
+    /// The same model on another engine or device than the default ones.
+    pub fn on(mut self, engine: Option<Engine>, device: Device) -> Self {
+        (self.engine, self.device) = (engine, device);
+        self
+    }
+
+    /// The engine that the model is loaded on.
+    pub fn engine(&self) -> Engine {
+        self.engine.unwrap_or_default()
+    }
+
+    /// Loads the model on its engine.
     ///
     /// # Errors
     /// The engine's library is missing or memory does not suffice.
@@ -62,6 +77,8 @@ impl Subject {
         threads: Option<usize>,
     ) -> Result<Box<dyn Backbone>, BenchError> {
         let options = EngineOptions {
+            engine: self.engine,
+            device: self.device,
             precision,
             threads,
             ..EngineOptions::in_store(&self.store, &self.checkpoint)
@@ -109,7 +126,7 @@ impl Subject {
             prompt_form: form.fingerprint(),
             readout: hex::encode(Sha256::digest(readout)),
             precision: backbone.engine().precision.to_string(),
-            engine: engines::numerics().to_owned(),
+            engine: engines::numerics(backbone.engine()).to_owned(),
             mask_style: self.checkpoint.mask_style(),
         }
         .id())

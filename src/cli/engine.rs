@@ -1,4 +1,4 @@
-//! `assize engine`: fetch the shared library that the engine runs on, and show what was chosen for this host.
+//! `assize engine`: fetch the shared library that the engine onnx runs on, and show what was chosen for this host.
 
 use std::path::PathBuf;
 
@@ -61,8 +61,13 @@ pub fn run(arguments: &EngineArguments) -> anyhow::Result<()> {
         EngineCommand::Show => {
             let host =
                 assize_models::engines::host(Some(&store.library_dir())).context("starting the engine")?;
+            let torch = assize_models::engines::torch_host();
             if arguments.json {
-                print_line(format_args!("{}", serde_json::to_string_pretty(&host)?))?;
+                let mut shown = serde_json::to_value(&host)?;
+                if let Some(fields) = shown.as_object_mut() {
+                    fields.insert("torch".to_owned(), serde_json::to_value(&torch)?);
+                }
+                print_line(format_args!("{}", serde_json::to_string_pretty(&shown)?))?;
             } else {
                 print_line(format_args!(
                     "engine    {} {}\nlibrary   {}\nkernels   {}\nthreads   {}\nprecision {} unless another is asked for",
@@ -73,6 +78,22 @@ pub fn run(arguments: &EngineArguments) -> anyhow::Result<()> {
                     host.threads,
                     host.precision
                 ))?;
+                match torch {
+                    Some(torch) => print_line(format_args!(
+                        "\nengine    {} {}, with --engine torch\ndevices   {}\nkernels   {}\nthreads   {}\nprecision {} on {} unless \
+                         another is asked for",
+                        torch.name,
+                        torch.version,
+                        torch.devices.join(", "),
+                        torch.kernels,
+                        torch.threads,
+                        torch.precision,
+                        torch.device
+                    ))?,
+                    None => print_line(format_args!(
+                        "\nengine    torch is not built in; the cargo feature `torch` adds it"
+                    ))?,
+                }
             }
         }
     }

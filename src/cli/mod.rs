@@ -4,6 +4,7 @@ mod bench;
 mod datasets;
 mod decide;
 mod engine;
+mod engine_choice;
 mod logging;
 mod media_files;
 mod model;

@@ -6,6 +6,8 @@ use assize::service::{Service, ServiceOptions};
 use assize_models::{DEFAULT_MODEL, Precision};
 use clap::Args;
 
+use super::engine_choice::EngineChoice;
+
 /// Which model, and how it is run.
 #[derive(Debug, Args)]
 pub struct ServedModelArguments {
@@ -15,7 +17,9 @@ pub struct ServedModelArguments {
     /// Cache folder [default: `assize` in the user's cache folder]
     #[arg(long, value_name = "FOLDER", env = "ASSIZE_CACHE")]
     cache: Option<PathBuf>,
-    /// float32 or int8 [default: the fastest on this host that keeps the answers]
+    #[command(flatten)]
+    engine: EngineChoice,
+    /// float32, int8 (engine onnx) or bf16 (engine torch) [default: the fastest on this host that keeps the answers]
     #[arg(short, long)]
     precision: Option<Precision>,
     /// Threads of one forward pass [default: all]
@@ -32,6 +36,8 @@ impl ServedModelArguments {
         Ok(Service::open(&ServiceOptions {
             model: self.model.clone(),
             cache_dir: self.cache.clone(),
+            engine: self.engine.engine,
+            device: self.engine.device,
             precision: self.precision,
             threads: self.threads.map(usize::from),
         })?)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use assize::verify::{Check, Report, verify};
 use assize_models::Precision;
-use assize_models::engines::EngineOptions;
+use assize_models::engines::{Device, EngineOptions};
 use assize_models::store::Store;
 use clap::Args;
 use comfy_table::{Table, presets};
@@ -54,6 +54,8 @@ pub fn run(arguments: &VerifyArguments) -> anyhow::Result<()> {
     // The prepared weights of a fixture are of no use to anybody else.
     let scratch = tempfile::tempdir()?;
     let options = EngineOptions {
+        engine: None,
+        device: Device::default(),
         precision: Some(Precision::Float32),
         threads: arguments.threads.map(usize::from),
         lowered_dir: scratch.path().to_path_buf(),

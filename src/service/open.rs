@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use assize_heads::{HeadError, Readout, SlotHead};
-use assize_models::engines::{self, EngineOptions};
+use assize_models::engines::{self, Device, Engine, EngineOptions};
 use assize_models::store::Store;
 use assize_models::{ArtifactDescription, Backbone, Checkpoint, DEFAULT_MODEL, Precision};
 use assize_preprocess::PromptTokenizer;
@@ -18,6 +18,10 @@ pub struct ServiceOptions {
     pub model: String,
     /// Folder of the model cache; `None` takes the user's.
     pub cache_dir: Option<PathBuf>,
+    /// Engine; `None` takes the default one.
+    pub engine: Option<Engine>,
+    /// Where the engine runs.
+    pub device: Device,
     /// Arithmetic; `None` takes the fastest of this host that keeps the answers.
     pub precision: Option<Precision>,
     /// Threads of a forward pass; `None` takes all processors.
@@ -29,6 +33,8 @@ impl Default for ServiceOptions {
         Self {
             model: DEFAULT_MODEL.into(),
             cache_dir: None,
+            engine: None,
+            device: Device::Auto,
             precision: None,
             threads: None,
         }
@@ -45,6 +51,8 @@ impl Service {
         let store = Store::open(options.cache_dir.as_deref())?;
         let checkpoint = store.resolve(&options.model)?;
         let engine = EngineOptions {
+            engine: options.engine,
+            device: options.device,
             precision: options.precision,
             threads: options.threads,
             ..EngineOptions::in_store(&store, &checkpoint)
@@ -92,7 +100,7 @@ impl Service {
             prompt_form: form.fingerprint(),
             readout: fingerprint(&read),
             precision: backbone.engine().precision.to_string(),
-            engine: engines::numerics().to_owned(),
+            engine: engines::numerics(backbone.engine()).to_owned(),
             mask_style: checkpoint.mask_style(),
         };
         let id = artifact.id();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use assize::http::{App, ServerLimits, serve};
 use assize::service::Service;
-use assize_models::engines::{self, EngineOptions};
+use assize_models::engines::{self, Device, EngineOptions};
 use assize_models::store::Store;
 use assize_models::{
     Backbone, Checkpoint, DecoderDescription, EngineInfo, HiddenStates, ModelError, PackedBatch, Precision,
@@ -44,6 +44,8 @@ pub fn load(checkpoint: &Checkpoint) -> Box<dyn Backbone> {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let scratch = SCRATCH.get_or_init(|| tempfile::tempdir().unwrap());
     let options = EngineOptions {
+        engine: None,
+        device: Device::Auto,
         precision: Some(Precision::Float32),
         threads: None,
         lowered_dir: scratch.path().to_path_buf(),

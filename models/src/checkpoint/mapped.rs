@@ -41,6 +41,18 @@ impl MappedFile {
         &self.path
     }
 
+    /// Lets the pages of `range` leave the memory; they are read again when they are looked at.
+    pub(crate) fn release(&self, range: std::ops::Range<usize>) {
+        #[cfg(unix)]
+        // SAFETY: the map is a read-only view of a file, so pages that were dropped come back with the same bytes.
+        unsafe {
+            // Where the system refuses, the pages merely stay.
+            _ = self
+                .map
+                .unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, range.start, range.len());
+        }
+    }
+
     /// The whole file.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map

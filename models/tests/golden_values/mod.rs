@@ -1,11 +1,11 @@
 //! Reads the golden files of `tests/golden/`, loads the checkpoints beside them, and measures gaps.
 
 // Every test binary uses its own part of this module.
-#![allow(dead_code)]
+#![allow(dead_code, unused_macros, unused_imports)]
 
 use std::path::PathBuf;
 
-use assize_models::engines::{self, EngineOptions};
+use assize_models::engines::{self, Device, Engine, EngineOptions};
 use assize_models::store::{DEFAULT_MODEL, Store, default_cache_dir};
 use assize_models::{Backbone, Checkpoint, HiddenStates, PackedBatch, Precision, SegmentIndex, TokenId};
 use safetensors::SafeTensors;
@@ -75,26 +75,65 @@ pub fn token_ids(value: &serde_json::Value) -> Vec<TokenId> {
         .collect()
 }
 
+/// Makes one test of each engine that is built in: `name::onnx` and, with the feature `torch`, `name::torch`.
+macro_rules! on_every_engine {
+    ($($name:ident),+ $(,)?) => {
+        $(mod $name {
+            use assize_models::engines::Engine;
+
+            #[test]
+            fn onnx() {
+                super::$name(Engine::Onnx);
+            }
+
+            #[cfg(feature = "torch")]
+            #[test]
+            fn torch() {
+                super::$name(Engine::Torch);
+            }
+        })+
+    };
+}
+pub(crate) use on_every_engine;
+
 /// Opens a checkpoint under `tests/golden/` and loads it.
-pub fn tiny(name: &str, precision: Precision) -> Box<dyn Backbone> {
+pub fn tiny(engine: Engine, name: &str, precision: Precision) -> Box<dyn Backbone> {
     let checkpoint = Checkpoint::open(&folder(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-    load(&checkpoint, precision)
+    load(engine, &checkpoint, precision)
 }
 
-/// Loads an opened checkpoint with two threads; the engine's own files go to a folder that lives as long as the process.
-pub fn load(checkpoint: &Checkpoint, precision: Precision) -> Box<dyn Backbone> {
+/// Loads an opened checkpoint with two threads on the processor.
+pub fn load(engine: Engine, checkpoint: &Checkpoint, precision: Precision) -> Box<dyn Backbone> {
+    let backbone =
+        engines::load(checkpoint, &options(engine, precision)).unwrap_or_else(|error| panic!("{error}"));
+    let found = backbone.engine();
+    assert_eq!(
+        (found.precision, found.name),
+        (precision, engine.to_string().as_str())
+    );
+    backbone
+}
+
+/// What an engine computes in.
+pub fn precisions(engine: Engine) -> [Precision; 2] {
+    match engine {
+        Engine::Onnx => [Precision::Float32, Precision::Int8],
+        Engine::Torch => [Precision::Float32, Precision::Bfloat16],
+    }
+}
+
+/// Two threads on the processor; the engine's own files go to a folder that lives as long as the process.
+pub fn options(engine: Engine, precision: Precision) -> EngineOptions {
     let scratch = tempfile::tempdir().expect("a scratch folder");
-    let options = EngineOptions {
+    EngineOptions {
+        engine: Some(engine),
+        device: Device::Cpu,
         precision: Some(precision),
         threads: Some(2),
-        lowered_dir: scratch.path().to_path_buf(),
+        // Mapped files may be opened again later, so the folder is left to the system's scratch cleaning.
+        lowered_dir: scratch.keep(),
         library_dir: default_cache_dir().map(|cache| cache.join("onnxruntime")),
-    };
-    let backbone = engines::load(checkpoint, &options).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(backbone.engine().precision, precision);
-    // Mapped files may be opened again later, so the folder is left to the system's scratch cleaning.
-    let _ = scratch.keep();
-    backbone
+    }
 }
 
 /// The default model, or `None` with a printed line where it is not in the cache.

@@ -79,10 +79,15 @@ impl HttpArguments {
             engine.precision.to_string(),
             "--threads".to_owned(),
             engine.threads.to_string(),
+            "--device".to_owned(),
+            self.model.engine.device.to_string(),
             // A burst of many clients on a slow machine must be timed, not refused.
             "--deadline".to_owned(),
             "600".to_owned(),
         ];
+        if let Some(engine) = self.model.engine.engine {
+            arguments.extend(["--engine".to_owned(), engine.to_string()]);
+        }
         if let Some(cache) = &self.model.cache {
             arguments.extend(["--cache".to_owned(), cache.display().to_string()]);
         }

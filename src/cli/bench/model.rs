@@ -7,6 +7,8 @@ use assize::datasets::{DatasetFolder, MailText};
 use assize_models::{DEFAULT_MODEL, Precision};
 use clap::Args;
 
+use crate::cli::engine_choice::EngineChoice;
+
 /// The model under test.
 #[derive(Debug, Args)]
 pub struct ModelArguments {
@@ -16,6 +18,8 @@ pub struct ModelArguments {
     /// Cache folder [default: $ASSIZE_CACHE, else the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     pub cache: Option<PathBuf>,
+    #[command(flatten)]
+    pub engine: EngineChoice,
     /// Threads of one forward pass [default: all]
     #[arg(short, long)]
     pub threads: Option<usize>,
@@ -27,14 +31,15 @@ impl ModelArguments {
     /// # Errors
     /// There is no such model or it is damaged.
     pub fn open(&self) -> anyhow::Result<Subject> {
-        Ok(Subject::open(&self.model, self.cache.as_deref())?)
+        let subject = Subject::open(&self.model, self.cache.as_deref())?;
+        Ok(subject.on(self.engine.engine, self.engine.device))
     }
 }
 
 /// The precision, where one is measured.
 #[derive(Debug, Args)]
 pub struct PrecisionArguments {
-    /// float32 or int8 [default: what the engine takes on this host]
+    /// float32, int8 (engine onnx) or bf16 (engine torch) [default: what the engine takes on this host]
     #[arg(short, long)]
     pub precision: Option<Precision>,
 }

@@ -6,6 +6,7 @@ use assize::bench::{
 };
 use assize::datasets::DatasetName;
 use assize_heads::{Readout, Reduce};
+use assize_models::engines::Engine;
 use assize_models::{Precision, TokenId};
 use assize_preprocess::prompt::{PromptForm, Truncate};
 use clap::Args;
@@ -57,15 +58,19 @@ impl AgreementArguments {
         let subject = self.model.open()?;
         let prompts = self.prompts.read(&subject)?;
         let float32 = subject.load(Some(Precision::Float32), self.model.threads)?;
-        let int8 = subject.load(Some(Precision::Int8), self.model.threads)?;
-        let (mut reference, mut variant) = (&*float32, &*int8);
+        let narrow = match subject.engine() {
+            Engine::Onnx => Precision::Int8,
+            Engine::Torch => Precision::Bfloat16,
+        };
+        let narrowed = subject.load(Some(narrow), self.model.threads)?;
+        let (mut reference, mut variant) = (&*float32, &*narrowed);
         let bar = progress(prompts.len(), "prompts");
         Ok(bench::agreement(
             subject.name(),
             subject.host(),
             ("assize float32", &mut reference),
             &mut [Variant {
-                name: "assize int8".into(),
+                name: format!("assize {narrow}"),
                 build: None,
                 model: &mut variant,
             }],

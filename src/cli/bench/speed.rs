@@ -36,6 +36,7 @@ impl PrefillArguments {
         let identity = subject.identity(&*backbone)?;
         let arithmetic = match backbone.engine().precision {
             Precision::Int8 => Arithmetic::Int8,
+            Precision::Bfloat16 => Arithmetic::Bf16,
             Precision::Float32 => Arithmetic::Fp32,
         };
         let peak_gops = (!self.no_peak)

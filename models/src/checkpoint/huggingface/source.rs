@@ -9,11 +9,12 @@ use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
-use crate::checkpoint::finite::all_finite;
+use crate::checkpoint::finite::{all_finite, stored_finite};
 use crate::checkpoint::mapped::MappedFile;
 use crate::checkpoint::shapes::weight_shapes;
 use crate::{
-    DecoderDescription, LayerWeight, MediaWeight, ModelError, TensorData, TensorType, Weight, WeightSource,
+    DecoderDescription, LayerWeight, MediaWeight, ModelError, StoredTensor, TensorData, TensorType, Weight,
+    WeightSource,
 };
 
 const SINGLE: &str = "model.safetensors";
@@ -36,11 +37,11 @@ const OTHER_HALVES: [&str; 6] = [
 pub(crate) struct SafetensorsWeights {
     folder: PathBuf,
     files: Vec<MappedFile>,
-    stored: HashMap<String, StoredTensor>,
+    stored: HashMap<String, Located>,
     tensors: HashMap<Weight, String>,
 }
 
-struct StoredTensor {
+struct Located {
     file: usize,
     dtype: Dtype,
     shape: Vec<usize>,
@@ -214,7 +215,7 @@ impl SafetensorsWeights {
             let data = header + 8;
             for (name, info) in metadata.tensors() {
                 let (start, end) = info.data_offsets;
-                let tensor = StoredTensor {
+                let tensor = Located {
                     file: files.len(),
                     dtype: info.dtype,
                     shape: info.shape.clone(),
@@ -304,7 +305,7 @@ impl SafetensorsWeights {
         Ok(self)
     }
 
-    fn supported_type(&self, name: &str, tensor: &StoredTensor) -> Result<TensorType, ModelError> {
+    fn supported_type(&self, name: &str, tensor: &Located) -> Result<TensorType, ModelError> {
         stored_type(tensor.dtype).ok_or_else(|| {
             ModelError::Unsupported(format!(
                 "{}: tensor {name} is stored as {:?}; F32, F16 and BF16 are read",
@@ -319,8 +320,26 @@ impl SafetensorsWeights {
     }
 }
 
-impl WeightSource for SafetensorsWeights {
-    fn tensor(&self, weight: Weight) -> Result<TensorData<'_>, ModelError> {
+/// A tensor of this folder that was found.
+struct Found<'a> {
+    name: &'a str,
+    tensor: &'a Located,
+    stored: TensorType,
+    bytes: &'a [u8],
+}
+
+impl Found<'_> {
+    fn shape(&self) -> [usize; 2] {
+        match self.tensor.shape.as_slice() {
+            [rows, columns] => [*rows, *columns],
+            [rows, pair, columns] => [rows * pair, *columns],
+            shape => [1, shape.iter().product()],
+        }
+    }
+}
+
+impl SafetensorsWeights {
+    fn find(&self, weight: Weight) -> Result<Found<'_>, ModelError> {
         let (name, tensor) = self
             .tensors
             .get(&weight)
@@ -332,26 +351,56 @@ impl WeightSource for SafetensorsWeights {
             .get(tensor.file)
             .and_then(|file| file.bytes().get(tensor.bytes.clone()))
             .ok_or_else(|| self.corrupt(format!("cut short: tensor {name}")))?;
-        let values = match stored {
-            TensorType::F16 => pairs(bytes, |pair| f16::from_le_bytes(pair).to_f32()),
-            TensorType::Bf16 => pairs(bytes, |pair| bf16::from_le_bytes(pair).to_f32()),
-            _ => singles(bytes),
-        };
-        if !all_finite(&values) {
-            return Err(self.corrupt(format!(
-                "tensor {name} holds a number that is not finite; fetch it again"
-            )));
-        }
-        let shape = match tensor.shape.as_slice() {
-            [rows, columns] => [*rows, *columns],
-            [rows, pair, columns] => [rows * pair, *columns],
-            _ => [1, values.len()],
-        };
-        Ok(TensorData {
-            shape,
+        Ok(Found {
+            name,
+            tensor,
             stored,
+            bytes,
+        })
+    }
+
+    fn finite(&self, name: &str, finite: bool) -> Result<(), ModelError> {
+        match finite {
+            true => Ok(()),
+            false => Err(self.corrupt(format!(
+                "tensor {name} holds a number that is not finite; fetch it again"
+            ))),
+        }
+    }
+}
+
+impl WeightSource for SafetensorsWeights {
+    fn tensor(&self, weight: Weight) -> Result<TensorData<'_>, ModelError> {
+        let found = self.find(weight)?;
+        let values = match found.stored {
+            TensorType::F16 => pairs(found.bytes, |pair| f16::from_le_bytes(pair).to_f32()),
+            TensorType::Bf16 => pairs(found.bytes, |pair| bf16::from_le_bytes(pair).to_f32()),
+            _ => singles(found.bytes),
+        };
+        self.finite(found.name, all_finite(&values))?;
+        Ok(TensorData {
+            shape: found.shape(),
+            stored: found.stored,
             values,
         })
+    }
+
+    fn stored(&self, weight: Weight) -> Result<Option<StoredTensor<'_>>, ModelError> {
+        let found = self.find(weight)?;
+        self.finite(found.name, stored_finite(found.stored, found.bytes))?;
+        Ok(Some(StoredTensor {
+            shape: found.shape(),
+            stored: found.stored,
+            bytes: found.bytes,
+        }))
+    }
+
+    fn release(&self, weight: Weight) {
+        if let Ok(found) = self.find(weight)
+            && let Some(file) = self.files.get(found.tensor.file)
+        {
+            file.release(found.tensor.bytes.clone());
+        }
     }
 
     fn stored_bytes(&self) -> u64 {

@@ -230,7 +230,7 @@ impl Writer {
         depth: usize,
     ) -> Result<(), ModelError> {
         let form = match self.precision {
-            Precision::Float32 => Form::Float32,
+            Precision::Float32 | Precision::Bfloat16 => Form::Float32,
             Precision::Int8 => Form::Int8 { group: GROUP },
         };
         self.matrix_as(form, name, values, columns, depth)

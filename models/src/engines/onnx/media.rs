@@ -175,55 +175,6 @@ fn run(
     Ok(())
 }
 
-/// Refuses media that `description` does not read or that are of other sizes than its embedders.
-///
-/// # Errors
-/// What is wrong with which medium.
-pub(super) fn check(description: &DecoderDescription, batch: &PackedBatch) -> Result<(), ModelError> {
-    let media = description.media.as_ref();
-    for (index, placed) in batch.media().iter().enumerate() {
-        let refuse = |reason: String| Err(ModelError::InvalidBatch(format!("medium {index}: {reason}")));
-        match placed.medium.as_ref() {
-            Medium::Picture(picture) => {
-                let Some(vision) = media.and_then(|media| media.vision) else {
-                    return refuse("the batch holds a picture, and this model reads none".into());
-                };
-                let (width, wanted) = (picture.patch_width(), vision.patch_width());
-                if width != wanted {
-                    return refuse(format!(
-                        "patches of {width} values; this model takes {wanted}, squares of {0} by {0} pixels",
-                        vision.patch_edge
-                    ));
-                }
-                let most = vision.positions;
-                if let Some(place) = picture
-                    .positions()
-                    .iter()
-                    .find(|place| place.x as usize >= most || place.y as usize >= most)
-                {
-                    return refuse(format!(
-                        "a patch at column {}, row {}; this model knows {most} of each",
-                        place.x, place.y
-                    ));
-                }
-            }
-            Medium::Sound(sound) => {
-                let Some(audio) = media.and_then(|media| media.audio) else {
-                    return refuse("the batch holds sound, and this model reads none".into());
-                };
-                if sound.frame() != audio.frame {
-                    return refuse(format!(
-                        "frames of {} samples; this model takes {}",
-                        sound.frame(),
-                        audio.frame
-                    ));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
 /// An RMS norm without a weight, in front of a projection.
 fn projection(matrix: &str, width: usize, epsilon: f32, columns: usize) -> LinearNode {
     LinearNode {

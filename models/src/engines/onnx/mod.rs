@@ -21,7 +21,7 @@ pub(crate) use self::library::{is_library, library_in};
 use self::lowered::Lowered;
 use self::media::MediaSessions;
 use self::operators::{OutputConstants, Shared};
-use super::{EngineOptions, Host, Source, default_precision};
+use super::{Device, EngineOptions, Host, Source, checks, default_precision};
 use crate::kernels::Isa;
 use crate::{
     Backbone, DecoderDescription, EngineInfo, HiddenStates, Interrupt, ModelError, PackedBatch, Precision,
@@ -57,8 +57,19 @@ impl OnnxBackbone {
     /// folder cannot be written.
     pub fn load(source: Source<'_>, options: &EngineOptions) -> Result<Self, ModelError> {
         let description = source.description;
-        check(source)?;
+        checks::description(source)?;
         let precision = options.precision.unwrap_or_else(default_precision);
+        if precision == Precision::Bfloat16 {
+            return Err(ModelError::Unsupported(
+                "precision bf16 on the engine onnx: use float32 or int8, or the engine torch".into(),
+            ));
+        }
+        if let Device::Cuda(_) = options.device {
+            return Err(ModelError::Unsupported(format!(
+                "device {} on the engine onnx, which runs on the processor: use the engine torch",
+                options.device
+            )));
+        }
         check_fit(source.name, needed_bytes(description, precision))?;
         let runtime = library::runtime(options.library_dir.as_deref(), options.threads)?;
         let weights = Arc::new(Lowered::open_or_make(&options.lowered_dir, source, precision)?);
@@ -183,7 +194,7 @@ fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 /// Weights in the engine's own form, and the activations of a long batch.
 fn needed_bytes(description: &DecoderDescription, precision: Precision) -> u64 {
     let per_parameter = match precision {
-        Precision::Float32 => 4.0,
+        Precision::Float32 | Precision::Bfloat16 => 4.0,
         // A scale, an offset and a start sum of 4 bytes each for every 32 weights.
         Precision::Int8 => 1.375,
     };
@@ -210,31 +221,6 @@ fn needed_bytes(description: &DecoderDescription, precision: Precision) -> u64 {
     (text as f64 * per_parameter) as u64 + 4 * embedders + run + 4 * 4096 * widest as u64
 }
 
-/// Refuses descriptions that the kernels' index arithmetic does not cover.
-fn check(source: Source<'_>) -> Result<(), ModelError> {
-    let description = source.description;
-    let refuse = |reason: String| Err(ModelError::Unsupported(format!("{}: {reason}", source.name)));
-    if description.layers.is_empty() || description.hidden == 0 || description.vocabulary == 0 {
-        return refuse("the model has no layers, no width or no vocabulary".into());
-    }
-    for (index, layer) in description.layers.iter().enumerate() {
-        let heads_fit = layer.kv_heads > 0 && layer.heads % layer.kv_heads == 0;
-        let half = layer.rope.inverse_frequencies.len();
-        if !heads_fit || layer.head_dim == 0 || layer.head_dim != 2 * half || layer.intermediate == 0 {
-            return refuse(format!(
-                "layer {index}: {} heads, {} key heads, head width {}, {half} rotary frequencies, feed-forward width {}",
-                layer.heads, layer.kv_heads, layer.head_dim, layer.intermediate
-            ));
-        }
-        if layer.output_scale && !layer.post_norms {
-            return refuse(format!(
-                "layer {index}: a factor on the output without post norms"
-            ));
-        }
-    }
-    Ok(())
-}
-
 impl Backbone for OnnxBackbone {
     fn description(&self) -> &DecoderDescription {
         &self.description
@@ -253,29 +239,7 @@ impl Backbone for OnnxBackbone {
     }
 
     fn forward_unless(&self, batch: &PackedBatch, interrupt: &Interrupt) -> Result<HiddenStates, ModelError> {
-        if batch.reads().is_empty() {
-            return Err(ModelError::InvalidBatch("nothing is to be read".into()));
-        }
-        let rows = i32::try_from(batch.len())
-            .map_err(|_| ModelError::InvalidBatch(format!("{} tokens in one batch", batch.len())))?;
-        for token in batch.tokens() {
-            if *token as usize >= self.description.vocabulary {
-                return Err(ModelError::InvalidBatch(format!(
-                    "token {token} in a vocabulary of {}",
-                    self.description.vocabulary
-                )));
-            }
-        }
-        for segment in batch.segments() {
-            let end = segment.first_position as usize + segment.len as usize;
-            if end > self.description.context {
-                return Err(ModelError::InvalidBatch(format!(
-                    "a path of {end} tokens in a context of {}",
-                    self.description.context
-                )));
-            }
-        }
-        media::check(&self.description, batch)?;
+        let rows = checks::batch(&self.description, batch)?;
         // ONNX Runtime looks between nodes whether it is to end.
         let options = Arc::new(RunOptions::new().map_err(engine_error)?);
         let end = {
