@@ -315,6 +315,53 @@ fn shapes_are_worded() {
 }
 
 #[test]
+fn a_description_reaches_the_model_in_every_built_in_form() {
+    let described = |a: Option<&str>, b: Option<&str>| {
+        let option = |name: &str, description: Option<&str>| QuestionOption {
+            name: name.into(),
+            description: description.map(Content::from),
+        };
+        let question = Question {
+            instructions: Some("What is this?".into()),
+            shape: Shape::Choice(vec![option("A", a), option("B", b)]),
+        };
+        ask("s", question)
+    };
+    let mut tried = 0;
+    for name in PromptForm::built_in_names() {
+        let form = form(&name);
+        let ask = |a, b| Ok(encode(&form, &described(a, b), &ROOMY)?.questions);
+        let plain = match ask(None, None) {
+            Err(PromptError::MissingSpecialToken { .. }) => continue,
+            plain => plain,
+        };
+        tried += 1;
+        let first = ask(Some("a complaint"), Some("praise"));
+        assert_ne!(first, ask(Some("praise"), Some("a complaint")), "{name}");
+        assert_ne!(first, plain, "{name}");
+        assert_ne!(ask(None, Some("praise")), plain, "{name}");
+        // One that says nothing is none.
+        assert_eq!(ask(Some(" "), None), plain, "{name}");
+    }
+    // Three frames at least, whose wordings are those of all others.
+    assert!(tried >= 21, "{tried}");
+    let text = |decision: Decision| question_text(&form("chatml-answer"), decision.questions[0].clone());
+    assert!(text(described(None, None)).starts_with("\n\nWhat is this?<|im_end|>"));
+    assert!(
+        text(described(Some("a complaint"), Some("x\ny")))
+            .starts_with("\n\nWhat is this?\nA: a complaint\nB: \"x\\ny\"<|im_end|>")
+    );
+    let named = question_text(
+        &form("chatml-named"),
+        described(Some("bad"), None).questions[0].clone(),
+    );
+    assert!(
+        named.starts_with("\n\nWhat is this?\nA: bad\nAnswer with one of: A or B.<|im_end|>"),
+        "{named}"
+    );
+}
+
+#[test]
 fn limits_name_the_question_and_the_option() {
     let numbered = |count: usize| {
         let names: Vec<String> = (0..count).map(|index| index.to_string()).collect();

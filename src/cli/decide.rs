@@ -48,7 +48,7 @@ pub struct DecideArguments {
     predicate: bool,
     #[command(flatten)]
     media: MediaFiles,
-    /// Option orders to average over
+    /// Option orders to average over; matters only where the model's prompt form shows the options
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     order_averages: u16,
     /// What part of a text that is too long is dropped: error (none), start, end or middle

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{decide, get, send};
+use crate::client::{decide, get, send, system_one};
 use crate::rig::{Rig, service};
 
 fn sum(answer: &Value) -> f64 {
@@ -101,6 +101,38 @@ fn many_questions_in_order_with_ids() {
     );
     assert!((sum(score) - 1.0).abs() < 1e-9);
     assert_eq!((&choice["type"], &choice["id"]), (&json!("choice"), &json!("")));
+}
+
+#[test]
+fn descriptions_of_options_matter() {
+    let rig = Rig::start();
+    let ask = |first: Value, second: Value| {
+        let options = [
+            json!({"name": "A", "description": first}),
+            json!({"name": "B", "description": second}),
+        ];
+        let body = json!({"state": "It is broken.", "question": "What is this?", "options": options});
+        decide(rig.address, &body).json()["answers"][0]["probabilities"].clone()
+    };
+    let (plain, complaint) = (
+        ask(Value::Null, Value::Null),
+        ask(json!("a complaint"), json!("praise")),
+    );
+    assert_ne!(plain, complaint);
+    assert_ne!(complaint, ask(json!("praise"), json!("a complaint")));
+
+    let ask = |first: Value, second: Value| {
+        let question =
+            json!({"type": "choice", "instructions": "What is this?", "criteria": {"A": first, "B": second}});
+        let body = json!({"state": "It is broken.", "model": "jev-latest", "questions": {"q": question}});
+        let reply = system_one(rig.address, &body);
+        assert_eq!(reply.status, 200, "{}", reply.json());
+        reply.json()["answers"].clone()
+    };
+    assert_ne!(
+        ask(json!("a complaint"), json!("praise")),
+        ask(json!("praise"), json!("a complaint"))
+    );
 }
 
 #[test]

@@ -92,20 +92,30 @@ const FRAMES: &[Frame] = &[
 /// How the question is worded, and what the answer is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wording {
-    /// The options are not shown; the option's own text is the answer.
+    /// The options are not shown, but for those with a description; the option's own text is the answer.
     Answer,
     /// As `Answer`, behind "Text:" and "Question:".
     Question,
     /// As `Answer`, and the answer starts "The answer is".
     Sentence,
-    /// As `Answer`, and a described option is answered by its description.
+    /// No option is shown; a described one is answered by its description, all others by their own text.
     Described,
-    /// The options are named in one line; the option's own text is the answer.
+    /// As `Answer`, and the options are named in one line.
     Named,
     /// The options are listed, one a line; the option's own text is the answer.
     Listed,
     /// The options are listed with letters; the letter is the answer.
     Letters,
+}
+
+impl Wording {
+    /// Version of the wording's forms: 1 showed no description of an option to a choice.
+    fn version(self) -> u32 {
+        match self {
+            Self::Answer | Self::Question | Self::Sentence | Self::Named => 2,
+            Self::Described | Self::Listed | Self::Letters => 1,
+        }
+    }
 }
 
 const WORDINGS: &[(Wording, &str)] = &[
@@ -215,12 +225,16 @@ fn raw(name: &str, frame: &Frame, wording: Wording) -> RawForm {
                 .then(|| format!("{lead}{{description}}{}", frame.end)),
         }
     };
-    let choice = shape(
+    let mut choice = shape(
         "{instructions}",
         "Which of the options fits the text best?",
         "Options",
         "option",
     );
+    if wording.version() == 2 {
+        // Without its description an option may mean nothing; without any, the prompt stays the bare question.
+        show_described(&mut choice, "");
+    }
     let score = shape(
         "{instructions}",
         "Which of the levels, from lowest to highest, fits the text best?",
@@ -240,17 +254,13 @@ fn raw(name: &str, frame: &Frame, wording: Wording) -> RawForm {
         } else {
             "\nAnswer {names}."
         };
-        predicate.question =
-            predicate
-                .question
-                .replacen("{instructions}", &format!("{{instructions}}{{options}}{hint}"), 1);
-        predicate.described_line = Some("\n{option}: {description}".to_owned());
+        show_described(&mut predicate, hint);
     }
     // The answer to a predicate stays yes or no, whatever its criteria.
     predicate.described_branch = None;
     RawForm {
         name: name.to_owned(),
-        version: 1,
+        version: wording.version(),
         special_tokens: frame
             .special_tokens
             .iter()
@@ -269,6 +279,13 @@ fn raw(name: &str, frame: &Frame, wording: Wording) -> RawForm {
         trim: Trim::None,
         quoted_names: yes(),
     }
+}
+
+/// Shows the options that have a description behind the instructions, a line each, then `hint`.
+fn show_described(shape: &mut RawShape, hint: &str) {
+    let shown = format!("{{instructions}}{{options}}{hint}");
+    shape.question = shape.question.replacen("{instructions}", &shown, 1);
+    shape.described_line = Some("\n{option}: {description}".to_owned());
 }
 
 #[cfg(test)]

@@ -75,7 +75,9 @@ pub struct DecideRequest {
     /// One question: what counts as false, for a predicate.
     #[serde(default)]
     when_false: Option<TextOrJson>,
-    /// Option orders to average over, in the same forward pass; 1 is the caller's order alone.
+    /// Option orders to average over, in the same forward pass; 1 is the caller's order alone. It changes an answer only
+    /// where the model's prompt form shows options: the default model's shows those of a predicate, and options with a
+    /// description.
     #[serde(default)]
     #[schema(value_type = Option<usize>, minimum = 1, maximum = 256, default = 1)]
     order_averages: Option<OrderAverages>,
@@ -183,7 +185,9 @@ impl<'de> Deserialize<'de> for DecideOption {
 impl PartialSchema for DecideOption {
     fn schema() -> RefOr<Schema> {
         OneOfBuilder::new()
-            .description(Some("An option: its name, or its name with a description."))
+            .description(Some(
+                "An option: its name, or its name with a description, which is shown to the model.",
+            ))
             .item(ObjectBuilder::new().schema_type(Type::String))
             .item(Ref::from_schema_name(DescribedOption::name()))
             .into()
