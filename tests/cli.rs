@@ -100,6 +100,7 @@ fn decide_prints_bars_or_json() {
             "answers",
             "usage",
             "truncated_tokens",
+            "media",
             "timings_ms"
         ]
     );
