@@ -8,22 +8,41 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ContextKind;
 
 fn main() -> ExitCode {
     let done = match cli::Arguments::try_parse() {
         Ok(arguments) => cli::run(&arguments),
-        Err(error) if error.use_stderr() => error.exit(),
+        Err(mut error) if error.use_stderr() => {
+            // clap's usage line there shows every flag that the environment sets as if it were required.
+            error.remove(ContextKind::Usage);
+            error.exit()
+        }
         Err(help) => cli::print_help(&help).map_err(anyhow::Error::from),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_not_read(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // The whole chain on one line; that stderr is closed as well is nobody's concern.
-            let _ = std::io::stderr().write_fmt(format_args!("error: {error:#}\n"));
+            // That stderr is closed as well is nobody's concern.
+            let _ = std::io::stderr().write_fmt(format_args!("error: {}\n", chain(&error)));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The whole chain of causes on one line. Some errors tell their cause themselves; it is not told twice.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let said = cause.to_string();
+        if text.is_empty() {
+            text = said;
+        } else if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+    }
+    text
 }
 
 /// `assize ... | head` ends when `head` does, without a word.

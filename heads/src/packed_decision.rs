@@ -148,6 +148,7 @@ impl PackedDecision {
                 Ok(QuestionScores {
                     scores,
                     option_mass: option_mass.map(|mass| mass as f32),
+                    orders: orders.len(),
                 })
             })
             .collect()

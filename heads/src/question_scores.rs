@@ -10,6 +10,8 @@ pub struct QuestionScores {
     /// text, on the options' texts. `None` where it is not defined: an option's text is the start of another's. Averaged
     /// over option orders.
     pub option_mass: Option<f32>,
+    /// Option orders that were averaged over; 1 where the prompt form shows no options, whatever was asked.
+    pub orders: usize,
 }
 
 /// Scores of one question in one option order, before they are averaged.

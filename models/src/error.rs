@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum ModelError {
     /// A file could not be read or written.
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}{}", remedy(.source))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -62,6 +62,20 @@ pub enum ModelError {
         /// Why it failed.
         reason: String,
     },
+}
+
+/// What a user can do about a file that the system refuses.
+fn remedy(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "; give this user access to it, or choose another cache folder by --cache or ASSIZE_CACHE"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "; free some space, or choose another cache folder by --cache or ASSIZE_CACHE"
+        }
+        _ => "",
+    }
 }
 
 impl ModelError {

@@ -19,7 +19,7 @@ mod weights;
 
 pub use artifact::{ArtifactDescription, ArtifactId};
 pub use backbone::{Backbone, EngineInfo, HiddenStates, Precision};
-pub use checkpoint::{Checkpoint, ModelCard, available_bytes, check_fit, weight_shapes};
+pub use checkpoint::{Checkpoint, FileHash, ModelCard, available_bytes, check_fit, weight_shapes};
 pub use decoder::{Activation, Architecture, DecoderDescription, LayerDescription, Rope};
 pub use error::ModelError;
 pub use interrupt::Interrupt;

@@ -1,5 +1,26 @@
 //! The error type of this crate.
 
+/// What makes a request longer than the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// The state, which a `truncate` policy may cut.
+    State,
+    /// A question, by its index in the request: it does not fit even without a state.
+    Question(usize),
+    /// The media, of so many soft tokens in all: they do not fit even without a text.
+    Media(usize),
+}
+
+impl std::fmt::Display for Excess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Excess::State => f.write_str("the state"),
+            Excess::Question(index) => write!(f, "question {index}, or its options"),
+            Excess::Media(soft_tokens) => write!(f, "the media ({soft_tokens} soft tokens), or send fewer"),
+        }
+    }
+}
+
 /// Everything that can go wrong between a decision request and token ids.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -91,9 +112,8 @@ pub enum PromptError {
     OrderAverages(usize),
     /// The prompt does not fit the context of the model.
     #[error(
-        "the request needs {}{needed} tokens and the context holds {allowed}: shorten {what}{}",
+        "the request needs {}{needed} tokens and the context holds {allowed}: shorten {excess}",
         if *.at_least { "at least " } else { "" },
-        if *.state_can_be_cut { ", or choose a `truncate` policy that drops part of the state" } else { "" }
     )]
     TooLong {
         /// Tokens on the longest path: state, one question, one option.
@@ -102,9 +122,7 @@ pub enum PromptError {
         at_least: bool,
         /// The context.
         allowed: usize,
-        /// `the state`, or the question that does not fit even without one.
-        what: String,
-        /// Whether a `truncate` policy would help.
-        state_can_be_cut: bool,
+        /// What has to be shorter.
+        excess: Excess,
     },
 }

@@ -12,5 +12,5 @@ pub mod prompt;
 mod tokenizer;
 pub mod video;
 
-pub use error::PromptError;
+pub use error::{Excess, PromptError};
 pub use tokenizer::{PromptTokenizer, TokenId};

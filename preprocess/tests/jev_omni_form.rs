@@ -8,7 +8,7 @@ use assize_preprocess::decision::{Content, Decision, Question, QuestionOption, S
 use assize_preprocess::prompt::{
     EncodeOptions, EncodedDecision, FrameOutline, MediumOutline, PromptForm, SoftRun, Truncate,
 };
-use assize_preprocess::{PromptError, PromptTokenizer, TokenId};
+use assize_preprocess::{Excess, PromptError, PromptTokenizer, TokenId};
 use proptest::prelude::*;
 use tokenizers::Tokenizer;
 
@@ -260,7 +260,7 @@ proptest! {
         let media = [MediumOutline::Image { soft_tokens }];
         let options = EncodeOptions { context, truncate, ..ROOMY };
         match encode("jev-omni", &asked, &media, &options) {
-            Err(PromptError::TooLong { state_can_be_cut: false, .. }) => {}
+            Err(PromptError::TooLong { excess: Excess::Question(_) | Excess::Media(_), .. }) => {}
             Err(error) => panic!("{error}"),
             Ok(encoded) => {
                 prop_assert!(encoded.longest_path() <= context);

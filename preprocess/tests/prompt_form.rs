@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use assize_preprocess::decision::{Content, Decision, Question, QuestionOption, Shape};
 use assize_preprocess::prompt::{EncodeOptions, EncodedDecision, PREDICATE_TRUE, PromptForm, Truncate};
-use assize_preprocess::{PromptError, PromptTokenizer};
+use assize_preprocess::{Excess, PromptError, PromptTokenizer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokenizers::Tokenizer;
@@ -463,8 +463,7 @@ fn states_that_do_not_fit_are_refused_or_cut_as_asked() {
         needed,
         at_least: false,
         allowed: needed - 1,
-        what: "the state".into(),
-        state_can_be_cut: true,
+        excess: Excess::State,
     };
     assert_eq!(error, expected);
     assert!(error.to_string().contains(&format!(
@@ -495,10 +494,86 @@ fn states_that_do_not_fit_are_refused_or_cut_as_asked() {
         }
         // The question alone does not fit: cutting the state is no help, and the error says so.
         let error = with(20, truncate).unwrap_err();
-        assert!(
-            matches!(&error, PromptError::TooLong { what, state_can_be_cut: false, .. } if what == "question 0")
-        );
+        assert!(matches!(
+            &error,
+            PromptError::TooLong {
+                excess: Excess::Question(0),
+                ..
+            }
+        ));
     }
+}
+
+#[test]
+fn a_question_is_asked_of_the_same_part_of_a_cut_state_whatever_else_is_asked() {
+    let words: Vec<String> = (0..900).map(|index| format!("word{index}")).collect();
+    let state = words.join(" ");
+    let questions = [
+        choice("Is it?", &["yes", "no"]),
+        choice(&"a long one ".repeat(60), &["yes", "no"]),
+        choice("Is it something else than that?", &["yes", "no", "neither"]),
+        choice(&"another long one ".repeat(50), &["yes", "no"]),
+    ];
+    let form = form("chatml-listed");
+    let options = |context, truncate| EncodeOptions {
+        context,
+        truncate,
+        ..ROOMY
+    };
+    let groups = |questions: &[&Question], options: &EncodeOptions| {
+        let decision = Decision {
+            state: state.as_str().into(),
+            questions: questions.iter().map(|question| (*question).clone()).collect(),
+        };
+        form.encode_groups(&LLAMA.0, &decision, &[], options).unwrap()
+    };
+    let whole = groups(&questions.each_ref(), &ROOMY);
+    assert_eq!(whole.len(), 1, "what fits is shared");
+    assert_eq!(whole[0].questions, [0, 1, 2, 3]);
+    // At the third context the short questions fit with the whole state and the long ones do not.
+    let fits_short = whole[0].encoded.state.len() + 100;
+    for context in [1_000, 2_000, fits_short] {
+        for truncate in [Truncate::Start, Truncate::End, Truncate::Middle] {
+            let options = options(context, truncate);
+            let together = groups(&questions.each_ref(), &options);
+            let mut seen = vec![false; questions.len()];
+            for group in &together {
+                assert!(group.encoded.longest_path() <= context);
+                for (place, index) in group.questions.iter().enumerate() {
+                    let alone = groups(&[&questions[*index]], &options);
+                    assert_eq!(alone.len(), 1);
+                    assert_eq!(
+                        alone[0].encoded.state, group.encoded.state,
+                        "{context} {truncate:?} {index}"
+                    );
+                    assert_eq!(alone[0].encoded.questions[0], group.encoded.questions[place]);
+                    assert_eq!(alone[0].encoded.truncated_tokens, group.encoded.truncated_tokens);
+                    seen[*index] = true;
+                }
+            }
+            assert!(seen.iter().all(|seen| *seen));
+            assert!(
+                together.iter().any(|group| group.questions == [0, 2]),
+                "short ones share"
+            );
+        }
+    }
+    let refused = form.encode_groups(
+        &LLAMA.0,
+        &Decision {
+            state: state.as_str().into(),
+            questions: questions.to_vec(),
+        },
+        &[],
+        &options(1_000, Truncate::Error),
+    );
+    assert!(matches!(
+        refused,
+        Err(PromptError::TooLong {
+            excess: Excess::State,
+            ..
+        })
+    ));
 }
 
 #[test]

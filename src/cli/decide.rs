@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use assize::http::{Answered, DecideResponse, StageTimings};
-use assize::service::{Answer, AnswerKind, DecisionSettings, Service};
+use assize::service::{Answer, AnswerKind, DecisionSettings, Service, ServiceError};
 use assize_preprocess::decision::{Content, Decision, MAX_OPTIONS, Question, QuestionOption, Shape};
 use assize_preprocess::prompt::Truncate;
+use assize_preprocess::{Excess, PromptError};
 use clap::{ArgGroup, Args};
 
 use super::logging::{self, LogFormat};
@@ -16,6 +17,7 @@ use super::media_files::MediaFiles;
 use super::output::print;
 use super::served_model::ServedModelArguments;
 use super::state_text;
+use super::whole_number::whole;
 
 const EXAMPLES: &str = "Examples:
   assize decide \"You won! Click here.\" --question \"Is this mail spam?\" --option spam --option \"not spam\"
@@ -49,7 +51,7 @@ pub struct DecideArguments {
     #[command(flatten)]
     media: MediaFiles,
     /// Option orders to average over; matters only where the model's prompt form shows the options
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=256))]
     order_averages: u16,
     /// What part of a text that is too long is dropped: error (none), start, end or middle
     #[arg(long, default_value = "error", value_name = "PART")]
@@ -131,7 +133,7 @@ pub fn run(arguments: &DecideArguments) -> anyhow::Result<()> {
         text.push('\n');
         text
     } else {
-        describe(&service, &answered)?
+        describe(&service, &answered, arguments.order_averages)?
     };
     Ok(print(&text)?)
 }
@@ -151,13 +153,16 @@ fn decide(
         Some(index) => anyhow::Error::new(error).context(arguments.media.flag(index)),
         None => error.into(),
     })?;
-    let prepared = service.prepare_with_media(decision, media, settings)?;
+    let prepared = service
+        .prepare_with_media(decision, media, settings)
+        .map_err(with_remedy)?;
     let scored = service.score(&[&prepared])?;
     let scored = scored.first().context("the engine answered nothing")?;
     Ok(Answered {
         answers: service.answers(decision, scored)?,
         input_tokens: prepared.tokens(),
         truncated_tokens: prepared.truncated_tokens(),
+        state_copies: prepared.state_copies(),
         media: prepared.media().to_vec(),
         timings: StageTimings {
             forward: scored.forward,
@@ -169,11 +174,33 @@ fn decide(
     })
 }
 
+/// What a flag can do about it is said where the flags are known.
+fn with_remedy(error: ServiceError) -> anyhow::Error {
+    if let ServiceError::Prompt(PromptError::TooLong {
+        excess: Excess::State,
+        ..
+    }) = error
+    {
+        return anyhow!("{error}, or let --truncate start, end or middle drop part of it");
+    }
+    error.into()
+}
+
 /// A bar per option, and one line on what made them.
-fn describe(service: &Service, answered: &Answered<Vec<Option<String>>>) -> anyhow::Result<String> {
+fn describe(
+    service: &Service,
+    answered: &Answered<Vec<Option<String>>>,
+    order_averages: u16,
+) -> anyhow::Result<String> {
     let mut text = String::new();
     for answer in &answered.answers {
         describe_answer(answer, &mut text)?;
+        if order_averages > 1 && answer.orders == 1 && answer.options.len() > 1 {
+            writeln!(
+                text,
+                "--order-averages changed nothing: this model's prompt form shows no options, so they have no order"
+            )?;
+        }
     }
     if answered.truncated_tokens > 0 {
         writeln!(

@@ -14,6 +14,7 @@ mod served_model;
 mod standard_output;
 mod state_text;
 mod verify;
+mod whole_number;
 
 use clap::{Parser, Subcommand};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use assize_models::DEFAULT_MODEL;
-use assize_models::store::{Entry, ModelReport, Store};
+use assize_models::store::{Entry, Listed, ModelReport, Store};
 use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -99,17 +99,17 @@ pub fn run(arguments: &ModelArguments) -> anyhow::Result<()> {
             ))?;
         }
         ModelCommand::List => {
-            let entries = store.list()?;
+            let listed = store.list_all()?;
             if arguments.json {
-                return print_json(&entries);
+                return print_json(&listed.iter().map(ListedModel::from).collect::<Vec<_>>());
             }
-            if entries.is_empty() {
+            if listed.is_empty() {
                 print_line(format_args!(
                     "No models in {}. `assize model pull` fetches the default one.",
                     store.root().display()
                 ))?;
             } else {
-                print_line(format_args!("{}", table(&entries)))?;
+                print_line(format_args!("{}", table(&listed)))?;
             }
         }
         ModelCommand::Show { name, verify } => {
@@ -142,13 +142,34 @@ fn size(bytes: u64) -> String {
     indicatif::HumanBytes(bytes).to_string()
 }
 
-fn table(entries: &[Entry]) -> Table {
+/// A model as `model list --json` shows it.
+#[derive(serde::Serialize)]
+struct ListedModel<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    /// What is wrong with it; null where nothing is known to be.
+    damage: Option<String>,
+}
+
+impl<'a> From<&'a Listed> for ListedModel<'a> {
+    fn from(listed: &'a Listed) -> Self {
+        Self {
+            entry: &listed.entry,
+            damage: listed.damage.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+fn table(models: &[Listed]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(["name", "size", "source", "sha256"]);
-    for entry in entries {
+    for Listed { entry, damage } in models {
         let hash = entry.weights_hash.get(..12).unwrap_or(&entry.weights_hash);
-        table.add_row([&entry.name, &size(entry.bytes()), &entry.source, hash]);
+        match damage {
+            None => table.add_row([&entry.name, &size(entry.bytes()), &entry.source, hash]),
+            Some(error) => table.add_row([&entry.name, "damaged", &error.to_string(), hash]),
+        };
     }
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -4,13 +4,14 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use assize::bench::memory_mib;
-use assize::http::{App, FetchLimits, ServerLimits, serve};
+use assize::http::{App, Drained, FetchLimits, ServerLimits, serve};
 use clap::Args;
 
 use super::logging::{self, LogFormat};
 use super::served_model::ServedModelArguments;
+use super::whole_number::whole;
 
 const EXAMPLES: &str = "Examples:
   assize serve                                          the default model on http://127.0.0.1:8080
@@ -21,7 +22,7 @@ const EXAMPLES: &str = "Examples:
     -d '{\"state\": \"You won! Click here.\", \"question\": \"Is this spam?\", \"options\": [\"spam\", \"not spam\"]}'
 
 Routes: POST /decide, POST /v1/systemone, GET /v1/models, /health, /ready, /metrics, /openapi.json.
-SIGTERM and SIGINT let accepted requests finish; a second one ends the server at once.";
+SIGTERM and SIGINT let accepted requests finish; a second one ends the server at once, with 503 for the rest.";
 
 /// Time for the engine thread to end after the last answer.
 const ENGINE_END: Duration = Duration::from_secs(2);
@@ -36,7 +37,7 @@ pub struct ServeArguments {
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
     /// Port to listen on; 0 takes a free one
-    #[arg(long, default_value_t = 8080)]
+    #[arg(long, default_value_t = 8080, value_parser = whole(0..=u16::MAX))]
     port: u16,
     /// Form of the log, on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
@@ -174,7 +175,7 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     let app = App::start(Arc::clone(&service), arguments.limits())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let drained = runtime.block_on(async {
-        let stop = stop_signal()?;
+        let (stop, abort) = stop_signals()?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let engine = service.engine();
         tracing::info!(
@@ -192,29 +193,33 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
         if !address.ip().is_loopback() {
             tracing::warn!("{address} can be reached from outside, and this server has no authentication");
         }
-        anyhow::Ok(serve(Arc::clone(&app), listener, stop).await)
+        anyhow::Ok(serve(Arc::clone(&app), listener, stop, abort).await)
     })?;
-    if !drained {
-        tracing::warn!(seconds = %arguments.drain, "stopped with requests unanswered: the drain time was over");
-    } else if app.finish(ENGINE_END) {
-        tracing::info!("stopped; every accepted request was answered");
-    } else {
-        tracing::info!("stopped; what the engine still computed, nobody waited for");
-    }
+    let ended = app.finish(ENGINE_END);
     runtime.shutdown_background();
+    match drained {
+        Drained::All if ended => tracing::info!("stopped; every accepted request was answered"),
+        Drained::All => tracing::info!("stopped; what the engine still computed, nobody waited for"),
+        Drained::OutOfTime => bail!(
+            "stopped with requests unanswered, which got a 503: the {} s of --drain were over",
+            arguments.drain
+        ),
+        Drained::Aborted => {
+            bail!("stopped at once by a second signal; requests that were unanswered got a 503")
+        }
+    }
     Ok(())
 }
 
-/// Resolves at the first SIGTERM or SIGINT; the second ends the process.
-fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+/// Two futures: the first SIGTERM or SIGINT resolves one, the second the other; a third ends the process.
+fn stop_signals() -> std::io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
     #[cfg(unix)]
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     #[cfg(unix)]
     let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
-    let (first, told) = tokio::sync::oneshot::channel();
+    let (signals, told) = tokio::sync::watch::channel(0);
     tokio::spawn(async move {
-        let mut first = Some(first);
-        loop {
+        for count in 1.. {
             #[cfg(unix)]
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -224,19 +229,19 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
             if tokio::signal::ctrl_c().await.is_err() {
                 return;
             }
-            match first.take() {
-                Some(first) => {
-                    tracing::info!("stopping: accepted requests are finished, new ones refused");
-                    // The server may have ended by itself.
-                    let _ = first.send(());
-                }
-                None => std::process::exit(1),
+            match count {
+                1 => tracing::info!("stopping: accepted requests are finished, new ones refused"),
+                2 => tracing::info!("stopping at once"),
+                _ => std::process::exit(1),
             }
+            signals.send_replace(count);
         }
     });
-    Ok(async move {
-        if told.await.is_err() {
+    let after = |mut told: tokio::sync::watch::Receiver<i32>, least: i32| async move {
+        // An error would mean that no signal can come any more.
+        if told.wait_for(|count| *count >= least).await.is_err() {
             std::future::pending::<()>().await;
         }
-    })
+    };
+    Ok((after(told.clone(), 1), after(told, 2)))
 }

@@ -7,6 +7,7 @@ use assize_models::{DEFAULT_MODEL, Precision};
 use clap::Args;
 
 use super::engine_choice::EngineChoice;
+use super::whole_number::whole;
 
 /// Which model, and how it is run.
 #[derive(Debug, Args)]
@@ -23,7 +24,7 @@ pub struct ServedModelArguments {
     #[arg(short, long)]
     precision: Option<Precision>,
     /// Threads of one forward pass [default: all]
-    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, value_parser = whole(1..=1024))]
     threads: Option<u16>,
 }
 

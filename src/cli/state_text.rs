@@ -13,6 +13,11 @@ pub fn read(state: &str) -> anyhow::Result<String> {
         std::io::stdin()
             .read_to_end(&mut bytes)
             .context("reading the state from stdin")?;
+        if bytes.is_empty() {
+            bail!(
+                "the state from stdin is empty: nothing was written to it; give \"\" instead of - to judge an empty text"
+            );
+        }
         return decode(bytes, "stdin");
     }
     match state.strip_prefix('@') {

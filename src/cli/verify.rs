@@ -15,6 +15,7 @@ use indicatif::ProgressBar;
 
 use super::logging::{self, LogFormat};
 use super::output::print;
+use super::whole_number::whole;
 
 const EXAMPLES: &str = "Examples:
   assize verify --fixtures tests/golden/gemma4_unified_tiny
@@ -40,7 +41,7 @@ pub struct VerifyArguments {
     #[arg(long, env = "ASSIZE_CACHE", value_name = "FOLDER", hide_env_values = true)]
     cache: Option<PathBuf>,
     /// Threads of a forward pass [default: all processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1024))]
     threads: Option<u16>,
 }
 

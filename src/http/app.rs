@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::body::{BodyLimits, BodyRoom};
 use super::fetch::{FetchLimits, Fetcher};
 use super::metrics::Metrics;
@@ -86,6 +88,7 @@ pub struct App {
     pub(super) fetcher: Option<Arc<Fetcher>>,
     room: BodyRoom,
     stopping: AtomicBool,
+    aborted: watch::Sender<bool>,
 }
 
 impl App {
@@ -114,6 +117,7 @@ impl App {
             fetcher: limits.fetch.map(|limits| Arc::new(Fetcher::new(limits))),
             room: BodyRoom::new(limits.all_bodies_bytes),
             stopping: AtomicBool::new(false),
+            aborted: watch::Sender::new(false),
         }))
     }
 
@@ -139,6 +143,19 @@ impl App {
     /// Refuses new requests from now on.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives up what is unanswered: every such request gets a 503.
+    pub(super) fn abort(&self) {
+        self.stop();
+        self.aborted.send_replace(true);
+        self.scheduler.abort();
+    }
+
+    /// Resolves once the server gives up.
+    pub(super) async fn aborted(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.aborted.subscribe().wait_for(|aborted| *aborted).await;
     }
 
     /// Whether the server was told to stop.

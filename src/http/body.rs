@@ -196,7 +196,10 @@ fn unread(problem: Problem) -> Problem {
 fn too_large(limit: usize, what: &str) -> Problem {
     Problem::new(
         ProblemKind::BodyTooLarge,
-        format!("the body {what} and at most {limit} bytes are read"),
+        format!(
+            "the body {what} and at most {limit} bytes are read: send less at once, or start the server with a larger \
+             --max-body (--max-media-body where the model reads media)"
+        ),
     )
 }
 
@@ -307,7 +310,18 @@ fn decompress(bytes: &[u8], limit: usize) -> Result<Vec<u8>, Problem> {
     decoder
         .take(limit as u64 + 1)
         .read_to_end(&mut plain)
-        .map_err(broken)?;
+        .map_err(|error| match error.to_string() {
+            // The library's name of this error; the frame itself is sound.
+            text if text.contains("too much memory") => Problem::new(
+                ProblemKind::BodyTooLarge,
+                format!(
+                    "the body's zstd frame asks for a window above {} MiB: compress it with --long={MAX_WINDOW_LOG} or \
+                     less, or send it plain without content-encoding",
+                    (1_u64 << MAX_WINDOW_LOG) >> 20
+                ),
+            ),
+            _ => broken(error),
+        })?;
     if plain.len() > limit {
         return Err(too_large(limit, "is larger after decompression"));
     }
@@ -334,16 +348,13 @@ mod tests {
 
     #[test]
     fn a_frame_may_not_ask_for_a_huge_window() {
-        let mut encoder = zstd::bulk::Compressor::new(1).unwrap();
-        encoder
-            .set_parameter(zstd::zstd_safe::CParameter::WindowLog(27))
-            .unwrap();
-        encoder
-            .set_parameter(zstd::zstd_safe::CParameter::ContentSizeFlag(false))
-            .unwrap();
-        let frame = encoder.compress(&vec![1; 1 << 20]).unwrap();
-        let found = decompress(&frame, 1 << 21);
-        // Either the encoder shrank the window to the content, or the decoder refused it.
-        assert!(found.is_ok() || found.is_err_and(|problem| problem.kind == ProblemKind::BadRequest));
+        // A stream of unknown length keeps the window that was asked for.
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(27).unwrap();
+        std::io::Write::write_all(&mut encoder, &vec![1; 1 << 20]).unwrap();
+        let frame = encoder.finish().unwrap();
+        let problem = decompress(&frame, 1 << 21).unwrap_err();
+        assert_eq!(problem.kind, ProblemKind::BodyTooLarge);
+        assert!(problem.message().contains("--long=24"), "{}", problem.message());
     }
 }

@@ -1,10 +1,10 @@
 //! Which field of a request an error of the service is about.
 
 use assize_heads::HeadError;
-use assize_preprocess::PromptError;
+use assize_preprocess::{Excess, PromptError};
 
 use super::place::Place;
-use super::problem::{Fault, Problem, ProblemKind};
+use super::problem::{Fault, Problem, ProblemKind, Protocol};
 use crate::service::ServiceError;
 
 /// Most questions of one request.
@@ -12,7 +12,11 @@ pub(super) const MAX_QUESTIONS: usize = 1024;
 
 /// The problem behind an error of [`Service::prepare`](crate::service::Service::prepare). `place` says where a question,
 /// or one of its options, stands in the request.
-pub(super) fn blame(error: &ServiceError, place: impl Fn(usize, Option<usize>) -> Place) -> Problem {
+pub(super) fn blame(
+    error: &ServiceError,
+    protocol: Protocol,
+    place: impl Fn(usize, Option<usize>) -> Place,
+) -> Problem {
     let at = |question: usize, option: Option<usize>, message: &str| {
         Problem::from(Fault::value(place(question, option), message))
     };
@@ -31,10 +35,22 @@ pub(super) fn blame(error: &ServiceError, place: impl Fn(usize, Option<usize>) -
         ServiceError::Prompt(error @ PromptError::OrderAverages(_)) => {
             Fault::value(Place::body().key("order_averages"), error.to_string()).into()
         }
-        ServiceError::Prompt(error @ PromptError::TooLong { .. }) => Problem::of_fault(
-            ProblemKind::StateTooLong,
-            Fault::value(Place::body().key("state"), error.to_string()),
-        ),
+        ServiceError::Prompt(error @ PromptError::TooLong { excess, .. }) => {
+            let mut message = error.to_string();
+            let at = match excess {
+                Excess::State => {
+                    // The other protocol has no such field.
+                    if protocol == Protocol::Native {
+                        message.push_str(", or let `truncate` drop part of it");
+                    }
+                    Place::body().key("state")
+                }
+                Excess::Question(question) => place(*question, None),
+                Excess::Media(_) if protocol == Protocol::Native => Place::body().key("media"),
+                Excess::Media(_) => Place::body().key("state"),
+            };
+            Problem::of_fault(ProblemKind::StateTooLong, Fault::value(at, message))
+        }
         ServiceError::Prompt(
             error @ (PromptError::SpecialFromText { .. } | PromptError::Tokenize { .. }),
         ) => Fault::value(Place::body(), error.to_string()).into(),

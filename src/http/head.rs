@@ -3,7 +3,9 @@
 //! They lie below hyper's own in [`super::server`], which are answered before any route is known, and without a body.
 
 use axum::extract::Request;
+use axum::http::header;
 
+use super::excerpt::excerpt;
 use super::problem::{Problem, ProblemKind};
 
 /// Most bytes of a target: path and query.
@@ -13,10 +15,10 @@ const MAX_FIELD_BYTES: usize = 32 << 10;
 /// Most header fields.
 const MAX_FIELDS: usize = 100;
 
-/// Refuses what is too long.
+/// Refuses what is too long, or encoded in a way that is not undone.
 ///
 /// # Errors
-/// 414 for the target, 431 for the header fields.
+/// 414 for the target, 431 for the header fields, 415 for a transfer coding other than chunked.
 pub(super) fn check(request: &Request) -> Result<(), Problem> {
     let target = request
         .uri()
@@ -35,7 +37,7 @@ pub(super) fn check(request: &Request) -> Result<(), Problem> {
         return Err(Problem::new(
             ProblemKind::HeadTooLarge,
             format!(
-                "the request has {} header fields and at most {MAX_FIELDS} are read",
+                "the request has {} header fields and at most {MAX_FIELDS} are read: send fewer",
                 fields.len()
             ),
         ));
@@ -51,6 +53,30 @@ pub(super) fn check(request: &Request) -> Result<(), Problem> {
                 "the header fields are {bytes} bytes and at most {MAX_FIELD_BYTES} are read: send fewer or shorter ones"
             ),
         ));
+    }
+    // The only coding that is undone here; the bytes under another one would be taken for the body itself.
+    let codings: Vec<_> = fields
+        .get_all(header::TRANSFER_ENCODING)
+        .iter()
+        .map(|value| {
+            String::from_utf8_lossy(value.as_bytes())
+                .trim()
+                .to_ascii_lowercase()
+        })
+        .collect();
+    let codings = codings.join(", ");
+    if !codings.is_empty() && codings != "chunked" {
+        return Err(Problem {
+            close: true,
+            ..Problem::new(
+                ProblemKind::UnsupportedMediaType,
+                format!(
+                    "transfer-encoding {:?} is not read here: send the body plain or chunked, compressed only with \
+                     content-encoding: zstd",
+                    excerpt(&codings)
+                ),
+            )
+        });
     }
     Ok(())
 }

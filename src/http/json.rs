@@ -3,7 +3,7 @@
 //! Beyond the grammar this refuses duplicate keys (readers disagree on which one counts), deep nesting, invalid UTF-8
 //! and lone surrogates, each with its place.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -50,6 +50,17 @@ pub enum JsonError {
         /// Where it stands.
         place: Place,
     },
+    /// A whole number beyond 64 bits, which would be rounded.
+    #[error(
+        "is {number}: whole numbers go from -9223372036854775808 to 18446744073709551615; send others as \
+         strings"
+    )]
+    BigInteger {
+        /// As it is written, cut where it is long.
+        number: String,
+        /// Where it stands.
+        place: Place,
+    },
     /// Nested beyond [`MAX_DEPTH`].
     #[error("the JSON is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
@@ -75,7 +86,10 @@ pub fn parse(body: &[u8]) -> Result<Value, JsonError> {
     let text = std::str::from_utf8(body).map_err(|error| JsonError::InvalidUtf8 {
         offset: error.valid_up_to(),
     })?;
-    let context = Context::default();
+    let context = Context {
+        big_integer: first_big_integer(text),
+        ..Context::default()
+    };
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Strict {
         context: &context,
@@ -109,6 +123,37 @@ fn refuse_byte_order_mark(body: &[u8]) -> Result<(), JsonError> {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err(JsonError::OtherEncoding { encoding: "UTF-16" }),
         _ => Ok(()),
     }
+}
+
+/// The first whole number that 64 bits do not hold, with its index among all numbers of the text. serde_json hands such
+/// numbers over as floats, rounded; how they were written shows in the text alone.
+fn first_big_integer(text: &str) -> Option<(usize, &str)> {
+    let bytes = text.as_bytes();
+    let (mut at, mut index) = (0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at += 1;
+                while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+                    at += if *byte == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let is_part = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                let length = bytes.iter().skip(at).take_while(is_part).count();
+                let number = text.get(at..at + length)?;
+                let whole = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+                if whole && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return Some((index, number));
+                }
+                index += 1;
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+    None
 }
 
 /// The number that an error is about.
@@ -156,18 +201,38 @@ fn explain(text: &str, error: &serde_json::Error) -> String {
 }
 
 #[derive(Default)]
-struct Context {
+struct Context<'t> {
+    /// Which number of the body, counted from 0, would be rounded, and how it is written.
+    big_integer: Option<(usize, &'t str)>,
+    /// Numbers read so far.
+    numbers: Cell<usize>,
     place: RefCell<Vec<Step>>,
     refused: RefCell<Option<JsonError>>,
 }
 
 #[derive(Clone, Copy)]
 struct Strict<'a> {
-    context: &'a Context,
+    context: &'a Context<'a>,
     depth: usize,
 }
 
 impl Strict<'_> {
+    /// A number, unless it is the one that would be rounded.
+    fn number<E: serde::de::Error>(self, value: impl Into<Value>) -> Result<Value, E> {
+        let index = self.context.numbers.get();
+        self.context.numbers.set(index + 1);
+        if let Some((big, number)) = self.context.big_integer
+            && big == index
+        {
+            *self.context.refused.borrow_mut() = Some(JsonError::BigInteger {
+                number: excerpt(number).into_owned(),
+                place: Place::from(self.context.place.borrow().clone()),
+            });
+            return Err(E::custom("big integer"));
+        }
+        Ok(value.into())
+    }
+
     /// The seed of a container's children.
     fn inner<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth == MAX_DEPTH {
@@ -204,16 +269,16 @@ impl<'de> Visitor<'de> for Strict<'_> {
         Ok(value.into())
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        self.number(value)
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        self.number(value)
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        self.number(value)
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -277,6 +342,35 @@ mod tests {
             panic!("{error}")
         };
         assert_eq!((key.as_str(), place.to_string().as_str()), ("x", "q[1].b.x"));
+    }
+
+    #[test]
+    fn a_whole_number_that_would_be_rounded_is_refused_with_its_place() {
+        for (body, written, at) in [
+            (r#"{"a":18446744073709551616}"#, "18446744073709551616", "a"),
+            (
+                r#"{"a":1,"b":[2.5,-9223372036854775809]}"#,
+                "-9223372036854775809",
+                "b[1]",
+            ),
+            (
+                r#"{"7\\\"8":"9","c":{"d":100000000000000000000}}"#,
+                "100000000000000000000",
+                "c.d",
+            ),
+        ] {
+            let error = parse(body.as_bytes()).unwrap_err();
+            let JsonError::BigInteger { number, place } = &error else {
+                panic!("{error}")
+            };
+            assert_eq!((number.as_str(), place.to_string().as_str()), (written, at));
+        }
+        for kept in [
+            "[18446744073709551615,-9223372036854775808,0]",
+            r#"["99999999999999999999","\\",1e20]"#,
+        ] {
+            assert!(parse(kept.as_bytes()).is_ok(), "{kept}");
+        }
     }
 
     #[test]

@@ -40,5 +40,5 @@ pub use media::{DecideMedium, MediumType};
 pub use openapi::ApiDocument;
 pub use pipeline::Answered;
 pub use problem_body::{ErrorBody, ErrorDetail};
-pub use server::serve;
+pub use server::{Drained, serve};
 pub use timings::StageTimings;

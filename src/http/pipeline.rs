@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use assize_preprocess::decision::Decision;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::error::Elapsed;
 
 use super::app::App;
-use super::problem::{Problem, ProblemKind};
+use super::place::Place;
+use super::problem::{Fault, Problem, ProblemKind};
 use super::timings::StageTimings;
 use crate::scheduler::JobError;
 use crate::service::{Answer, MediumReport, Prepared, Service};
@@ -48,6 +50,8 @@ pub struct Answered<X> {
     pub input_tokens: usize,
     /// Tokens of the state that the truncation policy dropped.
     pub truncated_tokens: usize,
+    /// How many times the state, with its media, was computed: once for each way in which it was cut.
+    pub state_copies: usize,
     /// What became of each medium, in the order given.
     pub media: Vec<MediumReport>,
     /// Time by stage.
@@ -103,6 +107,18 @@ impl Preparing {
 }
 
 impl App {
+    /// The server's own deadline passed.
+    fn late(&self) -> Problem {
+        Problem::new(
+            ProblemKind::DeadlineExceeded,
+            format!(
+                "the {} s that this server gives a request passed before the answer was ready: send less at once, or start \
+                 the server with a larger --deadline",
+                self.limits.deadline.as_secs_f64()
+            ),
+        )
+    }
+
     /// Prepares, queues and runs one request. Dropping the future takes the request out of the queue.
     ///
     /// # Errors
@@ -116,7 +132,9 @@ impl App {
             return Err(App::stopping_problem());
         }
         let latest = arrival.at + self.limits.deadline;
-        let permit = before(latest, self.preparing.enter()).await??;
+        let permit = before(latest, self.preparing.enter())
+            .await
+            .map_err(|_| self.late())??;
         let service = Arc::clone(&self.service);
         let ready = tokio::task::spawn_blocking(move || {
             let ready = prepare(&service);
@@ -129,13 +147,16 @@ impl App {
             prepared,
             deadline,
             extra,
-        } = before(latest, ready).await?.map_err(|error| {
-            tracing::error!(%error, "preparing a request panicked");
-            Problem::new(
-                ProblemKind::Internal,
-                "the server failed on this request; its log says why",
-            )
-        })??;
+        } = before(latest, ready)
+            .await
+            .map_err(|_| self.late())?
+            .map_err(|error| {
+                tracing::error!(%error, "preparing a request panicked");
+                Problem::new(
+                    ProblemKind::Internal,
+                    "the server failed on this request; its log says why",
+                )
+            })??;
         let most = self.limits.request_tokens;
         if prepared.tokens() > most {
             return Err(Problem::new(
@@ -147,13 +168,28 @@ impl App {
                 ),
             ));
         }
+        let asked_for = deadline;
         let deadline = deadline.map_or(latest, |deadline| arrival.at + deadline);
         let tokens = prepared.tokens();
         let truncated_tokens = prepared.truncated_tokens();
+        let state_copies = prepared.state_copies();
         let media = prepared.media().to_vec();
         let before = StageTimings::of_prepared(&prepared);
         let ticket = self.scheduler.submit(prepared, tokens, deadline)?;
-        let done = ticket.wait().await?;
+        let done = ticket.wait().await.map_err(|error| match (error, asked_for) {
+            (JobError::DeadlineExceeded, Some(deadline)) => Problem::of_fault(
+                ProblemKind::DeadlineExceeded,
+                Fault::value(
+                    Place::body().key("deadline_ms"),
+                    format!(
+                        "the {} ms passed before the answer was ready: allow more, or send less at once",
+                        deadline.as_millis()
+                    ),
+                ),
+            ),
+            (JobError::DeadlineExceeded, None) => self.late(),
+            (error, _) => error.into(),
+        })?;
         let answers = self.service.answers(&decision, &done.output).map_err(|error| {
             tracing::error!(%error, "scores could not be turned into answers");
             Problem::new(
@@ -173,6 +209,7 @@ impl App {
             answers,
             input_tokens: tokens,
             truncated_tokens,
+            state_copies,
             media,
             timings,
             extra,
@@ -180,9 +217,6 @@ impl App {
     }
 }
 
-async fn before<F: Future>(deadline: Instant, work: F) -> Result<F::Output, Problem> {
-    let work = pin!(work);
-    tokio::time::timeout_at(deadline.into(), work)
-        .await
-        .map_err(|_| Problem::from(JobError::DeadlineExceeded))
+async fn before<F: Future>(deadline: Instant, work: F) -> Result<F::Output, Elapsed> {
+    tokio::time::timeout_at(deadline.into(), pin!(work)).await
 }

@@ -250,7 +250,7 @@ impl From<JsonError> for Problem {
     fn from(error: JsonError) -> Self {
         let message = error.to_string();
         match error {
-            JsonError::DuplicateKey { place, .. } => {
+            JsonError::DuplicateKey { place, .. } | JsonError::BigInteger { place, .. } => {
                 Self::of_fault(ProblemKind::InvalidRequest, Fault::value(place, message))
             }
             other => Self::of_fault(

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::place::{Place, Step};
 use super::problem::{Problem, Protocol};
+use crate::scheduler::whole_seconds;
 
 /// An error of `/decide`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -42,9 +43,7 @@ pub(super) fn render(problem: &Problem, protocol: Protocol) -> Response {
     let mut response = (problem.kind.status(protocol), axum::Json(body)).into_response();
     let headers = response.headers_mut();
     if let Some(wait) = problem.retry_after {
-        // Whole seconds, rounded up: an earlier retry would be refused again.
-        let seconds = wait.as_millis().div_ceil(1000).max(1);
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds as u64));
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
         headers.insert(
             HeaderName::from_static("retry-after-ms"),
             HeaderValue::from(wait.as_millis() as u64),

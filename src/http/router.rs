@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::middleware;
-use axum::response::IntoResponse;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -26,6 +27,16 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .layer(CatchPanicLayer::custom(|_| {
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), unless_aborted))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), observe::observe))
         .with_state(app)
+}
+
+/// Answers 503 in place of a handler that is still at work when the server gives up.
+async fn unless_aborted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    tokio::select! {
+        biased;
+        response = next.run(request) => response,
+        () = app.aborted() => App::stopping_problem().into_response(),
+    }
 }

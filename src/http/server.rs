@@ -20,9 +20,28 @@ use super::router::router;
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_HEAD_FIELDS: usize = 512;
 
+/// Time to write the last answers after the server gave up.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drained {
+    /// Every accepted request was answered.
+    All,
+    /// The drain time was over: what was left got a 503.
+    OutOfTime,
+    /// It was told to stop at once: what was left got a 503.
+    Aborted,
+}
+
 /// Serves until `stop` resolves, then drains: what was accepted is finished, new requests get 503, and it returns when
-/// all is answered or the drain time is over. Returns whether everything was answered.
-pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) -> bool {
+/// all is answered. Once the drain time is over or `abort` resolves, what is left gets 503 too.
+pub async fn serve(
+    app: Arc<App>,
+    listener: TcpListener,
+    stop: impl Future<Output = ()>,
+    abort: impl Future<Output = ()>,
+) -> Drained {
     let routes = TowerToHyperService::new(router(Arc::clone(&app)));
     let places = Arc::new(Semaphore::new(app.limits.connections));
     let (drain, draining) = watch::channel(false);
@@ -49,19 +68,26 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     }
     drop(open);
     // New connections are still taken, so that their callers read 503 and Retry-After and not a refused connection.
-    let drained = tokio::time::timeout(app.limits.drain_time, async {
-        loop {
-            tokio::select! {
-                _ = all_done.recv() => break,
-                (stream, place) = accept(&listener, &places) => {
-                    tokio::spawn(connection(stream, routes.clone(), &app, place, None));
-                }
+    let mut out_of_time = std::pin::pin!(tokio::time::sleep(app.limits.drain_time));
+    let mut abort = std::pin::pin!(abort);
+    let drained = loop {
+        tokio::select! {
+            _ = all_done.recv() => break Drained::All,
+            () = &mut out_of_time => break Drained::OutOfTime,
+            () = &mut abort => break Drained::Aborted,
+            (stream, place) = accept(&listener, &places) => {
+                tokio::spawn(connection(stream, routes.clone(), &app, place, None));
             }
         }
-    })
-    .await;
-    app.scheduler.close();
-    drained.is_ok()
+    };
+    if drained == Drained::All {
+        app.scheduler.close();
+    } else {
+        app.abort();
+        // A connection whose caller reads nothing does not hold up the end.
+        let _ = tokio::time::timeout(LAST_WORDS, all_done.recv()).await;
+    }
+    drained
 }
 
 async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {

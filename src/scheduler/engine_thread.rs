@@ -62,7 +62,7 @@ fn run_batch<R: BatchRunner>(
             }
             true
         }
-        // Nobody is there to read a reply.
+        // Nobody waits any more, or the server stops at once: then a dropped sender says so.
         Err(_) if interrupted => false,
         Err(failure) if batch.len() == 1 => {
             for entry in batch {

@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+/// A wait as it is told to callers: whole seconds, rounded up and at least 1, since an earlier retry would be refused
+/// again.
+pub fn whole_seconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis().div_ceil(1000).max(1)).unwrap_or(u64::MAX)
+}
+
 /// Why a job was not queued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// The queue holds as many jobs or tokens as it may.
     #[error(
         "the queue is full: {jobs} requests with {tokens} tokens wait; try again in {} s",
-        retry_after.as_secs().max(1)
+        whole_seconds(*retry_after)
     )]
     Full {
         /// Jobs waiting.
@@ -19,7 +25,7 @@ pub enum SubmitError {
         retry_after: Duration,
     },
     /// The scheduler takes no more jobs because the server is stopping.
-    #[error("the server is stopping; try again in {} s", retry_after.as_secs().max(1))]
+    #[error("the server is stopping; try again in {} s", whole_seconds(*retry_after))]
     Draining {
         /// When to try again, elsewhere or after a restart.
         retry_after: Duration,

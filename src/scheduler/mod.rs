@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-pub use error::{JobError, SubmitError};
+pub use error::{JobError, SubmitError, whole_seconds};
 pub use queue::{QueueLimits, QueueSnapshot};
 pub use runner::{BatchReport, BatchRunner};
 pub use ticket::{Completed, Ticket};
@@ -66,6 +66,11 @@ impl<R: BatchRunner> Scheduler<R> {
     /// Refuses new jobs from now on; queued jobs are still run.
     pub fn close(&self) {
         self.queue.close();
+    }
+
+    /// Closes the queue, drops what waits in it and ends the running batch; their callers get [`JobError::Stopped`].
+    pub fn abort(&self) {
+        self.queue.abort();
     }
 
     /// Closes the queue and waits until everything queued is answered, at most `limit`. Blocks the calling thread.

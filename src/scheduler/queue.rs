@@ -172,6 +172,18 @@ impl<J, O> Queue<J, O> {
         self.ready.notify_all();
     }
 
+    /// Closes the queue, drops every entry, and with it the sender that its caller waits for, and ends the running batch.
+    pub(super) fn abort(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        state.tokens = 0;
+        let dropped = std::mem::take(&mut state.entries);
+        state.running.interrupt.ask();
+        drop(state);
+        drop(dropped);
+        self.ready.notify_all();
+    }
+
     pub(super) fn snapshot(&self) -> QueueSnapshot {
         let state = self.state();
         QueueSnapshot {

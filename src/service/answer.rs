@@ -51,6 +51,8 @@ pub struct Answer {
     pub confidence: f64,
     /// Share of the model's next-token mass that fell on the options, where it is defined.
     pub option_mass: Option<f32>,
+    /// Option orders that were averaged over.
+    pub orders: usize,
     /// One per option, in the caller's order; for a predicate false, then true.
     pub options: Vec<OptionProbability>,
 }
@@ -107,6 +109,7 @@ impl Answer {
             kind,
             confidence,
             option_mass: scores.option_mass,
+            orders: scores.orders,
             options: probabilities
                 .into_iter()
                 .zip(&scores.scores)
@@ -139,6 +142,7 @@ mod tests {
         QuestionScores {
             scores: values.to_vec(),
             option_mass: Some(0.5),
+            orders: 1,
         }
     }
 

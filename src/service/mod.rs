@@ -13,7 +13,7 @@ use assize_models::{
 };
 use assize_preprocess::PromptTokenizer;
 use assize_preprocess::decision::Decision;
-use assize_preprocess::prompt::{EncodeOptions, EncodedDecision, PromptForm, Truncate};
+use assize_preprocess::prompt::{EncodeOptions, EncodedGroup, PromptForm, Truncate};
 
 pub use answer::{Answer, AnswerKind, OptionProbability};
 pub use error::ServiceError;
@@ -44,7 +44,7 @@ impl Default for DecisionSettings {
 /// A decision as token ids, ready for the engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
-    encoded: EncodedDecision,
+    groups: Vec<EncodedGroup>,
     media: PreparedMedia,
     tokens: usize,
     tokenise: Duration,
@@ -56,9 +56,18 @@ impl Prepared {
         self.tokens
     }
 
-    /// Tokens of the state that the truncation policy dropped.
+    /// Tokens of the state that the truncation policy dropped; the most that it dropped for any question.
     pub fn truncated_tokens(&self) -> usize {
-        self.encoded.truncated_tokens
+        let groups = self.groups.iter();
+        groups
+            .map(|group| group.encoded.truncated_tokens)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// How many times the state, with its media, is computed: once for each way in which it was cut.
+    pub fn state_copies(&self) -> usize {
+        self.groups.len()
     }
 
     /// What became of each medium, in the order given.
@@ -171,7 +180,7 @@ impl Service {
         settings: DecisionSettings,
     ) -> Result<Prepared, ServiceError> {
         let started = Instant::now();
-        let encoded = self.form.encode_with_media(
+        let groups = self.form.encode_groups(
             &self.tokenizer,
             decision,
             &media.outlines,
@@ -183,26 +192,26 @@ impl Service {
             },
         )?;
         // Found here and not on the engine thread, because the caller can mend it.
-        if self.readout == Readout::Label
-            && let Some(question) = encoded
-                .questions
-                .iter()
-                .position(|question| question.orders.iter().any(|order| order.labels.is_none()))
-        {
-            let options = encoded
-                .questions
-                .get(question)
-                .map_or(0, |question| question.options);
-            return Err(HeadError::NoLabels { question, options }.into());
-        }
-        if let Some(head) = &self.head {
-            for (index, question) in encoded.questions.iter().enumerate() {
-                head.check_options(index, question.options)?;
+        for group in &groups {
+            for (index, question) in group.questions.iter().zip(&group.encoded.questions) {
+                let options = question.options;
+                if self.readout == Readout::Label
+                    && question.orders.iter().any(|order| order.labels.is_none())
+                {
+                    let question = *index;
+                    return Err(HeadError::NoLabels { question, options }.into());
+                }
+                if let Some(head) = &self.head {
+                    head.check_options(*index, options)?;
+                }
             }
         }
-        let tokens = PackedDecision::token_count(&encoded, &self.readout);
+        let tokens = groups
+            .iter()
+            .map(|group| PackedDecision::token_count(&group.encoded, &self.readout))
+            .sum();
         Ok(Prepared {
-            encoded,
+            groups,
             media,
             tokens,
             tokenise: started.elapsed(),
@@ -228,21 +237,27 @@ impl Service {
         let packed = decisions
             .iter()
             .map(|prepared| {
-                PackedDecision::pack(
-                    &prepared.encoded,
-                    &prepared.media.media,
-                    &self.readout,
-                    &mut batch,
-                )
+                let media = &prepared.media.media;
+                let pack = |group: &EncodedGroup| {
+                    PackedDecision::pack(&group.encoded, media, &self.readout, &mut batch)
+                };
+                prepared.groups.iter().map(pack).collect()
             })
-            .collect::<Result<Vec<_>, _>>()?;
+            .collect::<Result<Vec<Vec<_>>, _>>()?;
         let hidden = self.backbone.forward_unless(&batch, interrupt)?;
         let forward = started.elapsed();
         packed
             .iter()
-            .map(|decision| {
+            .zip(decisions)
+            .map(|(packed, prepared)| {
                 let started = Instant::now();
-                let questions = decision.scores(self.backbone.as_ref(), self.head.as_ref(), &hidden)?;
+                let mut scored = Vec::new();
+                for (packed, group) in packed.iter().zip(&prepared.groups) {
+                    let scores = packed.scores(self.backbone.as_ref(), self.head.as_ref(), &hidden)?;
+                    scored.extend(group.questions.iter().copied().zip(scores));
+                }
+                scored.sort_by_key(|(question, _)| *question);
+                let questions = scored.into_iter().map(|(_, scores)| scores).collect();
                 Ok(Scored {
                     questions,
                     forward,

@@ -207,6 +207,51 @@ fn truncation_is_chosen_and_counted() {
 }
 
 #[test]
+fn another_question_does_not_change_what_a_cut_state_says() {
+    let rig = Rig::start();
+    let state: Vec<String> = (0..2 * service().context())
+        .map(|word| format!("w{word}"))
+        .collect();
+    let short = json!({"question": "q", "options": ["a", "b"]});
+    let other = json!({"question": "another one of about the same length", "options": ["c", "d"]});
+    let long = json!({"question": "long ".repeat(service().context() / 4), "options": ["a", "b"]});
+    let ask = |questions: &[&Value], policy: &str| {
+        let reply = decide(
+            rig.address,
+            &json!({"state": state.join(" "), "questions": questions, "truncate": policy}),
+        );
+        assert_eq!(reply.status, 200, "{}", reply.json());
+        reply.json()
+    };
+    let scores = |answer: &Value| -> Vec<f64> {
+        let options = answer["probabilities"].as_array().unwrap();
+        options
+            .iter()
+            .map(|option| option["raw_score"].as_f64().unwrap())
+            .collect()
+    };
+    for policy in ["start", "end", "middle"] {
+        let alone = [&short, &other, &long].map(|question| ask(&[question], policy));
+        let together = ask(&[&short, &long, &other], policy);
+        for (place, own) in [(0, 0), (1, 2), (2, 1)] {
+            let (found, expected) = (
+                scores(&together["answers"][place]),
+                scores(&alone[own]["answers"][0]),
+            );
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!(
+                    (found - expected).abs() <= 1e-5,
+                    "{policy} {place}: {found} {expected}"
+                );
+            }
+        }
+        // The two short ones share their state.
+        let tokens = |body: &Value| body["usage"]["input_tokens"].as_u64().unwrap();
+        assert!(tokens(&together) < tokens(&alone[0]) + tokens(&alone[2]) + 200);
+    }
+}
+
+#[test]
 fn health_ready_and_metrics() {
     let rig = Rig::start();
     assert_eq!(get(rig.address, "/health").json(), json!({"status": "ok"}));

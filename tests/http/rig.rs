@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use assize::http::{App, ServerLimits, serve};
+use assize::http::{App, Drained, ServerLimits, serve};
 use assize::service::Service;
 use assize_models::engines::{self, Device, EngineOptions};
 use assize_models::store::Store;
@@ -164,7 +164,8 @@ impl Gate {
 pub struct Rig {
     pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
-    done: Option<std::thread::JoinHandle<bool>>,
+    abort: Option<oneshot::Sender<()>>,
+    done: Option<std::thread::JoinHandle<Drained>>,
 }
 
 impl Rig {
@@ -191,6 +192,7 @@ impl Rig {
 
     pub fn serving(service: Arc<Service>, limits: ServerLimits) -> Self {
         let (stop, stopped) = oneshot::channel();
+        let (abort, aborted) = oneshot::channel();
         let (ready_tx, ready) = channel();
         let done = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -202,11 +204,14 @@ impl Rig {
                 let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
                 ready_tx.send(listener.local_addr().unwrap()).unwrap();
                 let app = App::start(service, limits).unwrap();
-                serve(app, listener, async {
+                let stop = async {
                     // A dropped sender stops the server as well.
                     let _ = stopped.await;
-                })
-                .await
+                };
+                let abort = async {
+                    let _ = aborted.await;
+                };
+                serve(app, listener, stop, abort).await
             });
             runtime.shutdown_background();
             drained
@@ -215,6 +220,7 @@ impl Rig {
         Self {
             address,
             stop: Some(stop),
+            abort: Some(abort),
             done: Some(done),
         }
     }
@@ -224,8 +230,13 @@ impl Rig {
         self.stop.take().unwrap().send(()).unwrap();
     }
 
-    /// Waits for the end; whether everything accepted was answered.
-    pub fn wait(&mut self) -> bool {
+    /// Tells a stopping server to give up, without waiting.
+    pub fn tell_to_abort(&mut self) {
+        self.abort.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits for the end.
+    pub fn wait(&mut self) -> Drained {
         self.done.take().unwrap().join().unwrap()
     }
 

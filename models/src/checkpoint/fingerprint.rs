@@ -1,4 +1,4 @@
-//! sha256 of weight files, remembered by size and modification time so that a start need not read every byte.
+//! sha256 of weight files, remembered by what the file system says of them so that a start need not read every byte.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,9 +17,18 @@ const CHUNK: usize = 1 << 20;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Remembered {
     path: PathBuf,
+    state: FileState,
+    sha256: String,
+}
+
+/// What the file system says of a file. The time of the last change of status cannot be set by programs, so that
+/// bytes written with the old modification time put back are noticed too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct FileState {
     bytes: u64,
     modified_ns: u64,
-    sha256: String,
+    changed_ns: i64,
+    inode: u64,
 }
 
 /// The folder of remembered hashes; without one, every call reads the files.
@@ -44,6 +53,52 @@ pub(crate) fn hash_file(path: &Path, mut progress: impl FnMut(u64)) -> Result<St
     }
 }
 
+/// What a file's bytes were when they were last read whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileHash {
+    /// The file.
+    pub path: PathBuf,
+    /// sha256 in hexadecimal digits.
+    pub sha256: String,
+}
+
+impl FileHash {
+    /// Reads the file again; `progress` is told how many bytes were read since the last call.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not what it was.
+    pub fn check(&self, progress: impl FnMut(u64)) -> Result<(), ModelError> {
+        let found = hash_file(&self.path, progress)?;
+        if found == self.sha256 {
+            return Ok(());
+        }
+        Err(ModelError::corrupt(
+            &self.path,
+            format!(
+                "damaged: its sha256 was {} when it was first read and is {found} now; fetch the model again",
+                self.sha256
+            ),
+        ))
+    }
+}
+
+/// The hash over several files of one folder; see [`crate::Checkpoint::weights_hash`].
+pub(crate) fn hash_of_folder(files: &[FileHash]) -> String {
+    let mut lines: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+            (name.into_owned(), &file.sha256)
+        })
+        .collect();
+    lines.sort();
+    let mut hasher = Sha256::new();
+    for (name, sha256) in lines {
+        hasher.update(format!("{sha256}  {name}\n"));
+    }
+    hex::encode(hasher.finalize())
+}
+
 impl HashCache {
     /// Hashes are kept in `cache_dir/hashes`.
     pub(crate) fn new(cache_dir: Option<&Path>) -> Self {
@@ -57,43 +112,33 @@ impl HashCache {
     /// # Errors
     /// The file cannot be read.
     pub(crate) fn file(&self, path: &Path) -> Result<String, ModelError> {
-        let (bytes, modified_ns) = state(path)?;
+        let state = FileState::of(path)?;
         let absolute = path
             .canonicalize()
             .map_err(|source| ModelError::io(path, source))?;
         if let Some(found) = self.recall(&absolute)
-            && (&found.path, found.bytes, found.modified_ns) == (&absolute, bytes, modified_ns)
+            && (&found.path, found.state) == (&absolute, state)
         {
             return Ok(found.sha256);
         }
-        tracing::info!(path = %path.display(), bytes, "hashing weights");
+        tracing::info!(path = %path.display(), bytes = state.bytes, "hashing");
         let sha256 = hash_file(path, |_| ())?;
         self.remember(&absolute, &sha256)?;
         Ok(sha256)
     }
 
-    /// The hash over several files of one folder; see [`crate::Checkpoint::weights_hash`].
+    /// The hashes of several files.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub(crate) fn folder(&self, files: &[PathBuf]) -> Result<String, ModelError> {
-        let mut lines = files
-            .iter()
-            .map(|path| {
-                let name = path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                Ok((name, self.file(path)?))
+    pub(crate) fn files(&self, files: &[PathBuf]) -> Result<Vec<FileHash>, ModelError> {
+        let hash = |path: &PathBuf| {
+            Ok(FileHash {
+                sha256: self.file(path)?,
+                path: path.clone(),
             })
-            .collect::<Result<Vec<_>, ModelError>>()?;
-        lines.sort();
-        let mut hasher = Sha256::new();
-        for (name, sha256) in lines {
-            hasher.update(format!("{sha256}  {name}\n"));
-        }
-        Ok(hex::encode(hasher.finalize()))
+        };
+        files.iter().map(hash).collect()
     }
 
     /// Notes that `path` now holds bytes of this hash.
@@ -102,15 +147,14 @@ impl HashCache {
     /// The file's size and time cannot be read. A cache that cannot be written is no error.
     pub(crate) fn remember(&self, path: &Path, sha256: &str) -> Result<(), ModelError> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let (bytes, modified_ns) = state(path)?;
+        let state = FileState::of(path)?;
         let absolute = path
             .canonicalize()
             .map_err(|source| ModelError::io(path, source))?;
         let entry = self.entry(&absolute);
         let remembered = Remembered {
             path: absolute,
-            bytes,
-            modified_ns,
+            state,
             sha256: sha256.to_owned(),
         };
         let write = || -> std::io::Result<()> {
@@ -137,16 +181,30 @@ impl HashCache {
     }
 }
 
-/// Size and modification time of a file.
-fn state(path: &Path) -> Result<(u64, u64), ModelError> {
-    let metadata = std::fs::metadata(path).map_err(|source| ModelError::io(path, source))?;
-    let modified = metadata
-        .modified()
-        .map_err(|source| ModelError::io(path, source))?;
-    let nanoseconds = modified
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos());
-    Ok((metadata.len(), nanoseconds as u64))
+impl FileState {
+    fn of(path: &Path) -> Result<Self, ModelError> {
+        let metadata = std::fs::metadata(path).map_err(|source| ModelError::io(path, source))?;
+        let modified = metadata
+            .modified()
+            .map_err(|source| ModelError::io(path, source))?;
+        let modified_ns = modified
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64);
+        #[cfg(unix)]
+        let (changed_ns, inode) = {
+            use std::os::unix::fs::MetadataExt as _;
+            let seconds = metadata.ctime().saturating_mul(1_000_000_000);
+            (seconds.saturating_add(metadata.ctime_nsec()), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let (changed_ns, inode) = (0, 0);
+        Ok(Self {
+            bytes: metadata.len(),
+            modified_ns,
+            changed_ns,
+            inode,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +226,25 @@ mod tests {
         assert_eq!(cache.file(&path).unwrap(), hex::encode(Sha256::digest(b"three")));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_change_that_keeps_length_and_modification_time_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("weights.bin");
+        std::fs::write(&path, b"one").unwrap();
+        let cache = HashCache::new(Some(dir.path()));
+        cache.file(&path).unwrap();
+        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+        // The clock of the file system ticks in steps of a few milliseconds.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let file = File::options().write(true).open(&path).unwrap();
+        (&file).write_all(b"two").unwrap();
+        file.set_modified(before).unwrap();
+        drop(file);
+        assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), before);
+        assert_eq!(cache.file(&path).unwrap(), hex::encode(Sha256::digest(b"two")));
+    }
+
     #[test]
     fn an_unwritable_cache_does_not_matter() {
         let dir = tempfile::tempdir().unwrap();
@@ -184,14 +261,19 @@ mod tests {
         std::fs::write(&a, b"1").unwrap();
         std::fs::write(&b, b"2").unwrap();
         let cache = HashCache::new(None);
-        let hash = cache.folder(&[b.clone(), a.clone()]).unwrap();
+        let of_folder = |files: &[PathBuf]| hash_of_folder(&cache.files(files).unwrap());
+        let hash = of_folder(&[b.clone(), a.clone()]);
         let lines = format!(
             "{}  a\n{}  b\n",
             hex::encode(Sha256::digest(b"1")),
             hex::encode(Sha256::digest(b"2"))
         );
         assert_eq!(hash, hex::encode(Sha256::digest(lines)));
+        let known = cache.files(std::slice::from_ref(&b)).unwrap();
+        assert!(known[0].check(|_| {}).is_ok());
         std::fs::write(&b, b"1").unwrap();
-        assert_ne!(cache.folder(&[a, b]).unwrap(), hash);
+        assert_ne!(of_folder(&[a, b]), hash);
+        let error = known[0].check(|_| {}).unwrap_err().to_string();
+        assert!(error.contains("damaged") && error.contains("fetch"), "{error}");
     }
 }

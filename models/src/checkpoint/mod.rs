@@ -17,6 +17,8 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 pub use card::ModelCard;
+pub use fingerprint::FileHash;
+use fingerprint::hash_of_folder;
 pub(crate) use fingerprint::{HashCache, hash_file};
 #[cfg(feature = "hub")]
 pub(crate) use huggingface::weight_files as shard_files;
@@ -42,6 +44,7 @@ pub struct Checkpoint {
     description: DecoderDescription,
     weights: Arc<dyn WeightSource>,
     weights_hash: String,
+    file_hashes: Vec<FileHash>,
     tokenizer_json: Vec<u8>,
     card: ModelCard,
     head_file: Option<PathBuf>,
@@ -103,7 +106,8 @@ impl Checkpoint {
         let tokenizer_json = read_bounded(&tokenizer_path)?;
         let mut files = huggingface::weight_files(folder)?;
         files.push(folder.join("config.json"));
-        let weights_hash = hashes.folder(&files)?;
+        let file_hashes = hashes.files(&files)?;
+        let weights_hash = hash_of_folder(&file_hashes);
         let card_path = folder.join(CARD_FILE);
         let name = name.map_or_else(|| name_of_folder(folder), str::to_owned);
         Self::finish(
@@ -112,7 +116,7 @@ impl Checkpoint {
             &card_path,
             description,
             weights,
-            weights_hash,
+            (weights_hash, file_hashes),
             tokenizer_json,
         )
     }
@@ -122,6 +126,7 @@ impl Checkpoint {
         let description = gguf::description(&file)?;
         let tokenizer_json = gguf::tokenizer_json(&file, description.vocabulary)?;
         let weights = Arc::new(gguf::GgufWeights::new(file, &description)?);
+        let file_hashes = hashes.files(&[path.to_path_buf()])?;
         let weights_hash = hashes.file(path)?;
         let card_path = path.with_extension(CARD_FILE);
         let name = name.map_or_else(|| name_of_file(path), str::to_owned);
@@ -131,7 +136,7 @@ impl Checkpoint {
             &card_path,
             description,
             weights,
-            weights_hash,
+            (weights_hash, file_hashes),
             tokenizer_json,
         )
     }
@@ -142,7 +147,7 @@ impl Checkpoint {
         card_path: &Path,
         description: DecoderDescription,
         weights: Arc<dyn WeightSource>,
-        weights_hash: String,
+        (weights_hash, file_hashes): (String, Vec<FileHash>),
         tokenizer_json: Vec<u8>,
     ) -> Result<Self, ModelError> {
         let head_file = head_file(path);
@@ -166,6 +171,7 @@ impl Checkpoint {
             description,
             weights,
             weights_hash,
+            file_hashes,
             tokenizer_json,
             card,
             head_file,
@@ -216,6 +222,11 @@ impl Checkpoint {
     /// file and `config.json`, sorted by name: what `sha256sum *.safetensors config.json | sort -k2 | sha256sum` prints.
     pub fn weights_hash(&self) -> &str {
         &self.weights_hash
+    }
+
+    /// What [`Self::weights_hash`] was made from.
+    pub fn file_hashes(&self) -> &[FileHash] {
+        &self.file_hashes
     }
 
     /// The tokenizer in Hugging Face `tokenizer.json` form.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use self::device::Device;
+use crate::checkpoint::FileHash;
 use crate::store::Store;
 use crate::{Backbone, Checkpoint, DecoderDescription, EngineInfo, ModelError, Precision, WeightSource};
 
@@ -88,6 +89,8 @@ pub struct Source<'a> {
     pub weights: &'a dyn WeightSource,
     /// sha256 of the weights, the key of the engine's own form.
     pub weights_hash: &'a str,
+    /// The files that the weights come from, checked before an engine makes its own form of them.
+    pub files: &'a [FileHash],
 }
 
 impl<'a> From<&'a Checkpoint> for Source<'a> {
@@ -97,6 +100,7 @@ impl<'a> From<&'a Checkpoint> for Source<'a> {
             description: checkpoint.description(),
             weights: checkpoint.weights().as_ref(),
             weights_hash: checkpoint.weights_hash(),
+            files: checkpoint.file_hashes(),
         }
     }
 }

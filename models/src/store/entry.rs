@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::name::ModelName;
 use crate::ModelError;
 
 const FILE: &str = "entry.json";
@@ -47,10 +46,10 @@ impl Entry {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Stands for a model whose record is damaged.
-    pub(super) fn unreadable(name: &ModelName) -> Self {
+    /// Stands for a model whose record is damaged; nothing but its name is known.
+    pub(super) fn unreadable(name: &str) -> Self {
         Self {
-            name: name.as_str().to_owned(),
+            name: name.to_owned(),
             source: String::new(),
             path: PathBuf::new(),
             weights_hash: String::new(),

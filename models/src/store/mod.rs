@@ -26,11 +26,22 @@ use std::path::{Path, PathBuf};
 pub use catalogue::DEFAULT_MODEL;
 pub use entry::{Entry, EntryFile};
 pub use folder::default_cache_dir;
+pub(crate) use library::check as check_library;
 use name::ModelName;
+pub(crate) use pull::byte_bar;
 pub use report::ModelReport;
 
 use crate::checkpoint::{Checkpoint, hash_file};
 use crate::{ModelError, checkpoint};
+
+/// A model in the list of the cache.
+#[derive(Debug)]
+pub struct Listed {
+    /// Its record; of one that cannot be read, only the name.
+    pub entry: Entry,
+    /// What is wrong with it.
+    pub damage: Option<ModelError>,
+}
 
 /// The cache of models.
 #[derive(Debug, Clone)]
@@ -69,7 +80,7 @@ impl Store {
         if looks_like_path(name_or_path) || (path.is_dir() && self.entry(name_or_path).is_err()) {
             if !path.exists() {
                 return Err(ModelError::NotFound(format!(
-                    "{name_or_path}: no such file or folder"
+                    "{name_or_path}: no such file or folder; `assize model list` shows the models that a name is enough for"
                 )));
             }
             return Checkpoint::open_as(path, None, Some(&self.root));
@@ -112,27 +123,47 @@ impl Store {
         pull::pull(self, None, Some(from))
     }
 
-    /// Every model of the cache, by name.
+    /// Every sound model of the cache, by name; a damaged one is logged.
     ///
     /// # Errors
     /// The cache cannot be read.
     pub fn list(&self) -> Result<Vec<Entry>, ModelError> {
+        let mut entries = Vec::new();
+        for listed in self.list_all()? {
+            match listed.damage {
+                None => entries.push(listed.entry),
+                Some(error) => tracing::warn!(%error, "skipped a damaged model"),
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Every model of the cache, by name, damaged ones included: those whose record cannot be read, or of which a file is
+    /// missing or of another length. Hashes are compared by [`Self::show`] only.
+    ///
+    /// # Errors
+    /// The cache cannot be read.
+    pub fn list_all(&self) -> Result<Vec<Listed>, ModelError> {
         let models = self.root.join("models");
         let mut entries = Vec::new();
         for item in std::fs::read_dir(&models).map_err(|source| ModelError::io(&models, source))? {
             let folder = item.map_err(|source| ModelError::io(&models, source))?.path();
-            let hidden = folder
-                .file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            if hidden || !folder.is_dir() {
+            let file_name = folder.file_name().unwrap_or_default().to_string_lossy();
+            if file_name.starts_with('.') || !folder.is_dir() {
                 continue;
             }
-            match Entry::read(&folder) {
-                Ok(entry) => entries.push(entry),
-                Err(error) => tracing::warn!(%error, "skipped a damaged cache entry"),
-            }
+            entries.push(match Entry::read(&folder) {
+                Ok(entry) => Listed {
+                    damage: self.check_sizes(&entry).err(),
+                    entry,
+                },
+                Err(error) => Listed {
+                    entry: Entry::unreadable(&file_name),
+                    damage: Some(error),
+                },
+            });
         }
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries.sort_by(|a, b| a.entry.name.cmp(&b.entry.name));
         Ok(entries)
     }
 
@@ -165,14 +196,16 @@ impl Store {
         let folder = self.entry_folder(&name);
         let entry = match self.entry(name.as_str()) {
             // A record that cannot be read names no files elsewhere; its folder still goes.
-            Err(ModelError::Corrupt { .. }) => Entry::unreadable(&name),
+            Err(ModelError::Corrupt { .. }) => Entry::unreadable(name.as_str()),
             found => found?,
         };
         remove(&folder)?;
-        let others = self.list()?;
-        if !others
-            .iter()
-            .any(|other| other.weights_hash == entry.weights_hash)
+        let others: Vec<Entry> = self.list_all()?.into_iter().map(|other| other.entry).collect();
+        // The hash of a damaged entry is not known, and an empty one would name the folder of all models.
+        if !entry.weights_hash.is_empty()
+            && !others
+                .iter()
+                .any(|other| other.weights_hash == entry.weights_hash)
         {
             remove(&self.root.join("lowered").join(&entry.weights_hash))?;
         }

@@ -12,7 +12,7 @@ use crate::ModelError;
 use crate::checkpoint::{Checkpoint, HashCache, hash_file, name_of_file};
 
 /// A bar on stderr that counts bytes; hidden where stderr is no terminal.
-pub(super) fn byte_bar(what: &'static str, bytes: u64) -> ProgressBar {
+pub(crate) fn byte_bar(what: &'static str, bytes: u64) -> ProgressBar {
     let bar = ProgressBar::new(bytes).with_message(what);
     if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec}")
     {

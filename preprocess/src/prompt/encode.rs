@@ -13,7 +13,7 @@ use super::truncate::{Room, Truncate, Written, fit_state};
 use super::writer::{Composer, Sequence, Writer, place_behind};
 use crate::decision::Decision;
 use crate::tokenizer::Place;
-use crate::{PromptError, PromptTokenizer};
+use crate::{Excess, PromptError, PromptTokenizer};
 
 /// How a decision is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,8 @@ impl PromptForm {
         self.encode_with_media(tokenizer, decision, &[], options)
     }
 
-    /// Writes `decision` as token ids, with room for the soft tokens of `media` in the order given.
+    /// Writes `decision` as token ids, with room for the soft tokens of `media` in the order given. All questions share one
+    /// state, which is cut to fit the longest of them; [`Self::encode_groups`] cuts for each question alone.
     ///
     /// # Errors
     /// The form names a special token that the tokenizer lacks, or shows no medium of that kind; a medium is empty; a
@@ -56,6 +57,28 @@ impl PromptForm {
         media: &[MediumOutline],
         options: &EncodeOptions,
     ) -> Result<EncodedDecision, PromptError> {
+        let state = decision.state.to_text();
+        let (writer, questions) = self.show(tokenizer, decision, media, options)?;
+        if self.joined {
+            let questions: Vec<_> = questions.iter().enumerate().collect();
+            return encode_joined(self, &writer, &state, media, &questions, options);
+        }
+        let questions = questions
+            .iter()
+            .enumerate()
+            .map(|(index, question)| Ok((index, encode_question(self, &writer, question)?)))
+            .collect::<Result<Vec<_>, PromptError>>()?;
+        encode_split(self, &writer, &state, media, questions, 0, options)
+    }
+
+    /// Checks what is asked and shows each question in every order.
+    pub(super) fn show<'a>(
+        &'a self,
+        tokenizer: &'a PromptTokenizer,
+        decision: &'a Decision,
+        media: &[MediumOutline],
+        options: &EncodeOptions,
+    ) -> Result<(Writer<'a>, Vec<ShownQuestion<'a>>), PromptError> {
         if options.order_averages == 0 {
             return Err(PromptError::OrderAverages(0));
         }
@@ -81,60 +104,57 @@ impl PromptForm {
                 ShownQuestion::new(self, &writer, &asked, options.order_averages)
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let state = decision.state.to_text();
-        if self.joined {
-            encode_joined(self, &writer, &state, media, &questions, options)
-        } else {
-            encode_split(self, &writer, &state, media, &questions, options)
-        }
+        Ok((writer, questions))
     }
 }
 
-/// State and questions tokenised apart.
-fn encode_split(
+/// A question with its index in the request.
+pub(super) type Indexed<'q, 'a> = (usize, &'q ShownQuestion<'a>);
+
+/// Writes a question as ids, in every order.
+pub(super) fn encode_question(
+    form: &PromptForm,
+    writer: &Writer<'_>,
+    question: &ShownQuestion<'_>,
+) -> Result<EncodedQuestion, PromptError> {
+    let place = place_behind(&form.state);
+    let orders = question
+        .orders
+        .iter()
+        .map(|order| {
+            let tokens = writer.write(place, question.template, |slot| order.value(slot))?;
+            Ok(order.with_tokens(tokens))
+        })
+        .collect::<Result<_, PromptError>>()?;
+    Ok(EncodedQuestion::new(question.options, orders))
+}
+
+/// State and questions tokenised apart. The state is cut to leave at least `room` tokens to each question.
+pub(super) fn encode_split(
     form: &PromptForm,
     writer: &Writer<'_>,
     state: &str,
     media: &[MediumOutline],
-    questions: &[ShownQuestion<'_>],
+    questions: Vec<(usize, EncodedQuestion)>,
+    room: usize,
     options: &EncodeOptions,
 ) -> Result<EncodedDecision, PromptError> {
-    let place = place_behind(&form.state);
-    let questions = questions
-        .iter()
-        .map(|question| {
-            let orders = question
-                .orders
-                .iter()
-                .map(|order| {
-                    let tokens = writer.write(place, question.template, |slot| order.value(slot))?;
-                    Ok(order.with_tokens(tokens))
-                })
-                .collect::<Result<_, PromptError>>()?;
-            Ok(EncodedQuestion::new(question.options, orders))
-        })
-        .collect::<Result<Vec<_>, PromptError>>()?;
     let (index, longest) = questions
         .iter()
-        .map(EncodedQuestion::longest_path)
-        .enumerate()
+        .map(|(index, question)| (*index, question.longest_path()))
         .max_by_key(|(_, tokens)| *tokens)
         .unwrap_or((0, 0));
-    let write = |text: &str, media: &[MediumOutline]| -> Result<Sequence, PromptError> {
-        let mut composer = Composer::new(writer, Place::SequenceStart);
-        composer.template(&form.state, state_value(text), media)?;
-        composer.finish()
-    };
+    let below = longest.max(room);
     let room = Room {
         context: options.context,
         truncate: options.truncate,
-        certain: longest,
+        certain: below,
         fixed: what_is_fixed(media, longest, index),
     };
     let fitted = fit_state(form, writer, state, &room, |text| {
-        let sequence = write(text, media)?;
+        let sequence = write_state(form, writer, text, media)?;
         Ok(Written {
-            longest_path: sequence.ids.len() + longest,
+            longest_path: sequence.ids.len() + below,
             written: sequence,
         })
     })?;
@@ -143,11 +163,23 @@ fn encode_split(
         soft_runs: fitted.written.soft_runs,
         prior_state: options
             .prior
-            .then(|| Ok::<_, PromptError>(write("", &[])?.ids))
+            .then(|| Ok::<_, PromptError>(write_state(form, writer, "", &[])?.ids))
             .transpose()?,
         truncated_tokens: fitted.truncated_tokens,
-        questions,
+        questions: questions.into_iter().map(|(_, question)| question).collect(),
     })
+}
+
+/// The state template around a text.
+pub(super) fn write_state(
+    form: &PromptForm,
+    writer: &Writer<'_>,
+    text: &str,
+    media: &[MediumOutline],
+) -> Result<Sequence, PromptError> {
+    let mut composer = Composer::new(writer, Place::SequenceStart);
+    composer.template(&form.state, state_value(text), media)?;
+    composer.finish()
 }
 
 /// What fills the slots of a state template.
@@ -159,11 +191,11 @@ pub(super) fn state_value<'s>(state: &'s str) -> impl Fn(Slot) -> Cow<'s, str> {
 }
 
 /// What to shorten where a request does not fit even with an empty state.
-pub(super) fn what_is_fixed(media: &[MediumOutline], question_tokens: usize, question: usize) -> String {
+pub(super) fn what_is_fixed(media: &[MediumOutline], question_tokens: usize, question: usize) -> Excess {
     let soft_tokens: usize = media.iter().map(MediumOutline::soft_tokens).sum();
     if soft_tokens > question_tokens {
-        format!("the media ({soft_tokens} soft tokens)")
+        Excess::Media(soft_tokens)
     } else {
-        format!("question {question}")
+        Excess::Question(question)
     }
 }

@@ -4,7 +4,7 @@
 //! all questions start with alike is shared; a single question shares all but its last token.
 
 use super::PromptForm;
-use super::encode::{EncodeOptions, state_value, what_is_fixed};
+use super::encode::{EncodeOptions, Indexed, state_value, what_is_fixed};
 use super::encoded::{EncodedDecision, EncodedQuestion};
 use super::media_form::MediumOutline;
 use super::shown::ShownQuestion;
@@ -42,7 +42,7 @@ pub(super) fn encode_joined(
     writer: &Writer<'_>,
     state: &str,
     media: &[MediumOutline],
-    questions: &[ShownQuestion<'_>],
+    questions: &[Indexed<'_, '_>],
     options: &EncodeOptions,
 ) -> Result<EncodedDecision, PromptError> {
     let refused = |field, reason: &str| PromptError::Form {
@@ -63,7 +63,7 @@ pub(super) fn encode_joined(
     let write = |text: &str| -> Result<Written<Strings>, PromptError> {
         let mut longest_path = 0;
         let mut strings = Vec::with_capacity(questions.len());
-        for question in questions {
+        for (_, question) in questions {
             let mut orders = Vec::with_capacity(question.orders.len());
             for order in &question.orders {
                 let mut composer = Composer::new(writer, Place::SequenceStart);
@@ -82,13 +82,13 @@ pub(super) fn encode_joined(
     };
     let bare = write("")?;
     let soft: usize = media.iter().map(MediumOutline::soft_tokens).sum();
-    let (longest, _) = bare
+    let longest = bare
         .written
         .questions
         .iter()
-        .enumerate()
-        .max_by_key(|(_, orders)| orders.iter().map(|order| order.ids.len()).max())
-        .unwrap_or((0, &Vec::new()));
+        .zip(questions)
+        .max_by_key(|(orders, _)| orders.iter().map(|order| order.ids.len()).max())
+        .map_or(0, |(_, (index, _))| *index);
     let room = Room {
         context: options.context,
         truncate: options.truncate,
@@ -109,7 +109,7 @@ pub(super) fn encode_joined(
     let questions = questions
         .iter()
         .zip(&strings.questions)
-        .map(|(question, sequences)| {
+        .map(|((_, question), sequences)| {
             let orders = question.orders.iter().zip(sequences);
             let orders = orders.map(|(order, sequence)| {
                 order.with_tokens(sequence.ids.get(shared..).unwrap_or_default().to_vec())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PromptForm;
 use super::writer::Writer;
-use crate::PromptError;
+use crate::{Excess, PromptError};
 
 /// Which part of a state that is too long is dropped. Questions and options are never cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub(super) struct Room {
     /// Tokens on the longest path that are there beside the state's own, whatever the state.
     pub(super) certain: usize,
     /// What to shorten where even an empty state does not fit.
-    pub(super) fixed: String,
+    pub(super) fixed: Excess,
 }
 
 /// A prompt around some state.
@@ -82,8 +82,7 @@ pub(super) fn fit_state<T>(
             needed: bare,
             at_least: !state.is_empty(),
             allowed: room.context,
-            what: room.fixed.clone(),
-            state_can_be_cut: false,
+            excess: room.fixed,
         });
     }
     let allowed = room.context.saturating_sub(room.certain);
@@ -91,8 +90,7 @@ pub(super) fn fit_state<T>(
         needed,
         at_least,
         allowed: room.context,
-        what: "the state".into(),
-        state_can_be_cut: true,
+        excess: Excess::State,
     };
     let refuses = room.truncate == Truncate::Error;
     // A far too long state is refused before work is spent on it, and never held as tokens.

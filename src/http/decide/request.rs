@@ -21,7 +21,7 @@ use crate::http::json::{self, JsonError};
 use crate::http::media::DecideMedium;
 use crate::http::model_name::check_model;
 use crate::http::place::Place;
-use crate::http::problem::{Fault, Problem, ProblemKind};
+use crate::http::problem::{Fault, Problem, ProblemKind, Protocol};
 use crate::http::whole_number::WholeNumber;
 use crate::service::{DecisionSettings, Service, ServiceError};
 
@@ -81,7 +81,9 @@ pub struct DecideRequest {
     #[serde(default)]
     #[schema(value_type = Option<usize>, minimum = 1, maximum = 256, default = 1)]
     order_averages: Option<OrderAverages>,
-    /// Which part of a state that is too long is dropped; `error` refuses such a state.
+    /// Which part of a state that is too long is dropped; `error` refuses such a state. Each question is asked of the part
+    /// that it would be asked of alone: what a question of up to a sixteenth of the context leaves room for, and less for a
+    /// longer one.
     #[serde(default)]
     #[schema(value_type = Option<String>, pattern = "^(error|start|end|middle)$", default = "error")]
     truncate: Option<Name<Truncate>>,
@@ -221,7 +223,8 @@ impl DecideRequest {
     pub(super) fn parse(body: &[u8]) -> Result<Self, Problem> {
         let body = json::parse(body).map_err(|error| {
             // A number that no reader holds fails before its field is read; its range is said all the same.
-            if let JsonError::HugeNumber { number, place } = &error {
+            if let JsonError::HugeNumber { number, place } | JsonError::BigInteger { number, place } = &error
+            {
                 let message = match place.to_string().as_str() {
                     "order_averages" => Some(OrderAverages::refuse(number)),
                     "deadline_ms" => Some(DeadlineMs::refuse(number)),
@@ -337,7 +340,7 @@ fn check_ids(placed: &[(Place, DecideQuestion)]) -> Result<(), Problem> {
 impl Asked {
     /// The field that an error of the service is about.
     pub(super) fn blame(&self, error: &ServiceError) -> Problem {
-        blame(error, |question, option| {
+        blame(error, Protocol::Native, |question, option| {
             let place = self.places.get(question).cloned().unwrap_or_default();
             let Some(option) = option else { return place };
             let list = match self
@@ -416,6 +419,18 @@ impl DecideQuestion {
         let shape = match kind {
             QuestionType::Choice => choice(self.options, place)?,
             QuestionType::Score => score(self.levels, place)?,
+            QuestionType::Predicate
+                if says_nothing([
+                    &self.question,
+                    &self.instructions,
+                    &self.when_true,
+                    &self.when_false,
+                ]) =>
+            {
+                let message =
+                    "is missing: say what is true or false, or describe it by `when_true` or `when_false`";
+                return Err(Fault::missing(place.key("question"), message).into());
+            }
             QuestionType::Predicate => Shape::Predicate {
                 when_true: self.when_true.map(|content| content.0),
                 when_false: self.when_false.map(|content| content.0),
@@ -426,6 +441,14 @@ impl DecideQuestion {
             shape,
         })
     }
+}
+
+/// Whether none of these holds a text.
+fn says_nothing(contents: [&Option<TextOrJson>; 4]) -> bool {
+    contents
+        .into_iter()
+        .flatten()
+        .all(|content| content.0.to_text().trim().is_empty())
 }
 
 fn check_count(count: usize, what: &str, place: &Place) -> Result<(), Problem> {
@@ -568,6 +591,16 @@ mod tests {
                 "choice",
             ),
             (json!({"state": "s", "type": "box"}), "type", "unknown value"),
+            (
+                json!({"state": "s", "type": "predicate", "question": " "}),
+                "question",
+                "say what is true",
+            ),
+            (
+                json!({"state": "s", "questions": [{"type": "predicate", "when_true": ""}]}),
+                "questions[0].question",
+                "say what is true",
+            ),
             (
                 json!({"state": "s", "question": "q", "instructions": "q", "options": ["a"]}),
                 "instructions",

@@ -24,7 +24,8 @@ pub struct DecideResponse {
     pub answers: Vec<DecideAnswer>,
     /// What the request cost.
     pub usage: DecideUsage,
-    /// Tokens of the state that `truncate` dropped.
+    /// Tokens of the state that `truncate` dropped; where it is cut in several ways for questions of different length, the
+    /// most.
     pub truncated_tokens: usize,
     /// What became of each medium, in the order given.
     pub media: Vec<DecideMediumReport>,
@@ -68,10 +69,10 @@ impl From<&MediumReport> for DecideMediumReport {
 }
 
 impl DecideUsage {
-    fn new(input_tokens: usize, media: &[MediumReport]) -> Self {
+    fn new(input_tokens: usize, media: &[MediumReport], copies: usize) -> Self {
         let of = |kind| {
             let of_kind = media.iter().filter(|report| report.kind == kind);
-            of_kind.map(|report| report.soft_tokens).sum::<usize>()
+            of_kind.map(|report| copies * report.soft_tokens).sum::<usize>()
         };
         let (image, audio, video) = (
             of(MediumKind::Image),
@@ -130,6 +131,8 @@ pub struct ChoiceAnswer {
     pub confidence: f64,
     /// Share of the model's next-token mass that fell on the options; null where it is not defined.
     pub option_mass: Option<f32>,
+    /// Option orders that were averaged over: 1 where the prompt form shows no options, whatever was asked.
+    pub orders: usize,
     /// In the caller's order.
     pub probabilities: Vec<ChosenOption>,
 }
@@ -157,6 +160,8 @@ pub struct PredicateAnswer {
     pub confidence: f64,
     /// Share of the model's next-token mass that fell on true and false; null where it is not defined.
     pub option_mass: Option<f32>,
+    /// Option orders that were averaged over: 1 where the prompt form shows no options, whatever was asked.
+    pub orders: usize,
     /// The readout's scores in log space, false first, then true.
     pub raw_scores: Vec<f32>,
 }
@@ -175,6 +180,8 @@ pub struct ScoreAnswer {
     pub confidence: f64,
     /// Share of the model's next-token mass that fell on the levels; null where it is not defined.
     pub option_mass: Option<f32>,
+    /// Option orders that were averaged over: 1 where the prompt form shows no options, whatever was asked.
+    pub orders: usize,
     /// Lowest level first.
     pub probabilities: Vec<LevelProbability>,
 }
@@ -195,7 +202,8 @@ pub struct LevelProbability {
 /// What a request cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DecideUsage {
-    /// Tokens that the forward pass computed: the state once, every question, every option text.
+    /// Tokens that the forward pass computed: the state once (once for each way in which it was cut), every question, every
+    /// option text.
     pub input_tokens: usize,
     /// Those of them that are text.
     pub text_tokens: usize,
@@ -262,6 +270,7 @@ impl DecideAnswer {
             kind,
             confidence,
             option_mass,
+            orders,
             options,
         } = answer;
         match kind {
@@ -271,6 +280,7 @@ impl DecideAnswer {
                 choice_index: choice,
                 confidence,
                 option_mass,
+                orders,
                 probabilities: names
                     .into_iter()
                     .zip(options)
@@ -286,6 +296,7 @@ impl DecideAnswer {
                 probability: probability.get(),
                 confidence,
                 option_mass,
+                orders,
                 raw_scores: options.iter().map(|option| option.raw_score).collect(),
             }),
             AnswerKind::Score { score, level, levels } => Self::Score(ScoreAnswer {
@@ -294,6 +305,7 @@ impl DecideAnswer {
                 level,
                 confidence,
                 option_mass,
+                orders,
                 probabilities: levels
                     .into_iter()
                     .zip(options)
@@ -324,7 +336,7 @@ impl DecideResponse {
                 .into_iter()
                 .map(|answer| DecideAnswer::new(answer, ids.next().flatten()))
                 .collect(),
-            usage: DecideUsage::new(answered.input_tokens, &answered.media),
+            usage: DecideUsage::new(answered.input_tokens, &answered.media, answered.state_copies),
             media: answered.media.iter().map(DecideMediumReport::from).collect(),
             truncated_tokens: answered.truncated_tokens,
             timings_ms: answered.timings.into(),

@@ -14,7 +14,7 @@ use crate::http::fault::{MAX_QUESTIONS, blame};
 use crate::http::fields::{self, Object};
 use crate::http::model_name::check_model;
 use crate::http::place::Place;
-use crate::http::problem::{Fault, Problem, ProblemKind};
+use crate::http::problem::{Fault, Problem, ProblemKind, Protocol};
 use crate::service::{Service, ServiceError};
 
 /// Most options of a choice, as System One documents it.
@@ -243,7 +243,7 @@ impl Asked {
 
     /// The field that an error of the service is about.
     pub(super) fn blame(&self, error: &ServiceError) -> Problem {
-        blame(error, |question, option| {
+        blame(error, Protocol::SystemOne, |question, option| {
             let place = self.places.get(question).cloned().unwrap_or_default();
             let Some(option) = option else { return place };
             let criteria = place.key("criteria");

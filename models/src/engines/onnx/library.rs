@@ -7,6 +7,7 @@ use ort::environment::{Environment, GlobalThreadPoolOptions};
 
 use super::ENGINE;
 use crate::ModelError;
+use crate::store::check_library;
 
 /// The running library.
 pub(super) struct Runtime {
@@ -48,6 +49,9 @@ pub(super) fn runtime(
 
 fn start(library_dir: Option<&Path>, threads: usize) -> Result<Runtime, String> {
     let library = find(library_dir);
+    if library_dir.is_some_and(|folder| library.parent() == Some(folder)) {
+        check_library(&library).map_err(|error| error.to_string())?;
+    }
     let builder = ort::init_from(&library).map_err(|error| {
         format!(
             "the ONNX Runtime library could not be loaded from {}: {error}. Run `assize engine pull`, or set \

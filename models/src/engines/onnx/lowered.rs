@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::engines::Source;
 use crate::kernels::matrix::{Form, Layout, PackedMatrix};
+use crate::store::byte_bar;
 use crate::{LayerWeight, MediaDescription, MediaWeight, ModelError, Precision, Weight};
 
 const MAGIC: &[u8; 8] = b"assize\0\x01";
@@ -251,12 +252,29 @@ impl Writer {
     }
 }
 
+/// Reads the files of `source` whole: damage that came after they were first read would otherwise be kept under the hash
+/// of the sound file.
+fn check_files(source: Source<'_>) -> Result<(), ModelError> {
+    let bytes = source
+        .files
+        .iter()
+        .filter_map(|file| Some(std::fs::metadata(&file.path).ok()?.len()));
+    let bar = byte_bar("checking", bytes.sum());
+    let checked = source
+        .files
+        .iter()
+        .try_for_each(|file| file.check(|read| bar.inc(read)));
+    bar.finish_and_clear();
+    checked
+}
+
 /// Reads every tensor of `source` once and writes the engine's form beside `path`, then renames it into place.
 fn make(path: &Path, source: Source<'_>, precision: Precision) -> Result<(), ModelError> {
     let io = |source| ModelError::Io {
         path: path.to_path_buf(),
         source,
     };
+    check_files(source)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(io)?;
     let temporary = tempfile::NamedTempFile::new_in(folder).map_err(io)?;
