@@ -176,6 +176,7 @@ fn exit_codes_and_errors() {
         &["serve", "--port", "70000"],
         &["serve", "--queue", "0"],
         &["serve", "--deadline", "-1"],
+        &["decide", "s", "-o", "a", "--threads", "many"],
         &["nothing"],
     ] {
         let found = cli.run(arguments);
@@ -186,6 +187,9 @@ fn exit_codes_and_errors() {
             text(&found.stderr)
         );
         assert!(found.stdout.is_empty() && !found.stderr.is_empty());
+        // It would show flags that the environment sets as required.
+        let shown = text(&found.stderr);
+        assert!(!shown.contains("Usage:") || arguments == ["nothing"], "{shown}");
     }
     for (arguments, says) in [
         (
@@ -200,6 +204,11 @@ fn exit_codes_and_errors() {
             "/nonexistent/model",
         ),
         (&["decide", "@/nonexistent", "-o", "a"], "/nonexistent"),
+        (&["decide", "-", "-o", "a"], "the state from stdin is empty"),
+        (
+            &["decide", "@/dev/full/x", "-o", "a"],
+            "error: reading the state from /dev/full/x: Not a directory (os error 20)",
+        ),
         (&["serve", "--host", "203.0.113.7"], "203.0.113.7:8080"),
     ] {
         let found = cli.run(arguments);

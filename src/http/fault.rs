@@ -1,6 +1,7 @@
 //! Which field of a request an error of the service is about.
 
 use assize_heads::HeadError;
+use assize_preprocess::decision::{Content, Question, Shape};
 use assize_preprocess::{Excess, PromptError};
 
 use super::place::Place;
@@ -11,11 +12,12 @@ use crate::service::ServiceError;
 pub(super) const MAX_QUESTIONS: usize = 1024;
 
 /// The problem behind an error of [`Service::prepare`](crate::service::Service::prepare). `place` says where a question,
-/// or one of its options, stands in the request.
+/// or one of its options, stands in the request, and `longest_part` where the longest part of a question does.
 pub(super) fn blame(
     error: &ServiceError,
     protocol: Protocol,
     place: impl Fn(usize, Option<usize>) -> Place,
+    longest_part: impl Fn(usize) -> Place,
 ) -> Problem {
     let at = |question: usize, option: Option<usize>, message: &str| {
         Problem::from(Fault::value(place(question, option), message))
@@ -45,7 +47,7 @@ pub(super) fn blame(
                     }
                     Place::body().key("state")
                 }
-                Excess::Question(question) => place(*question, None),
+                Excess::Question(question) => longest_part(*question),
                 Excess::Media(_) if protocol == Protocol::Native => Place::body().key("media"),
                 Excess::Media(_) => Place::body().key("state"),
             };
@@ -73,4 +75,21 @@ pub(super) fn blame(
             )
         }
     }
+}
+
+/// Whether what is asked is longer than the options that it is asked of, descriptions included.
+pub(super) fn asks_more_than_it_offers(question: &Question) -> bool {
+    let length = |content: &Option<Content>| content.as_ref().map_or(0, |content| content.to_text().len());
+    let offered = match &question.shape {
+        Shape::Choice(options) => options
+            .iter()
+            .map(|option| option.name.len() + length(&option.description))
+            .sum(),
+        Shape::Predicate {
+            when_true,
+            when_false,
+        } => length(when_true) + length(when_false),
+        Shape::Score(levels) => levels.iter().map(|level| level.to_text().len()).sum::<usize>(),
+    };
+    length(&question.instructions) >= offered
 }

@@ -163,7 +163,7 @@ impl App {
                 ProblemKind::StateTooLong,
                 format!(
                     "the request needs {} tokens in one forward pass and this server runs at most {most}: \
-                     ask fewer questions or options at once",
+                     ask fewer questions or options at once, or start the server with a larger --request-tokens",
                     prepared.tokens()
                 ),
             ));

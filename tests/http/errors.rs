@@ -1,8 +1,10 @@
 //! Bad requests to the native routes: each a status, a type, a field and a message that helps.
 
+use std::io::Write as _;
+
 use serde_json::json;
 
-use crate::client::{JSON, decide, get, post, send};
+use crate::client::{JSON, connect, decide, get, post, receive, send};
 use crate::rig::Rig;
 
 #[test]
@@ -95,7 +97,13 @@ fn fields_that_are_wrong() {
             r#"{"state":"s","type":"predicate"}"#,
             422,
             "invalid_request",
-            None,
+            Some("question"),
+        ),
+        (
+            r#"{"state":{"a":[1,18446744073709551616]},"question":"q","options":["a"]}"#,
+            422,
+            "invalid_request",
+            Some("state.a[1]"),
         ),
         (
             r#"{"state":"s","options":["a"],"model":"x"}"#,
@@ -344,6 +352,81 @@ fn options_of_every_look() {
     );
     assert_eq!(reply.status, 413);
     assert_eq!(reply.error()["type"], "state_too_long");
+}
+
+#[test]
+fn what_is_too_long_is_named_in_the_words_of_the_protocol() {
+    let rig = Rig::start();
+    let long = "long ".repeat(5_000);
+    for (body, field) in [
+        (
+            json!({"state": long, "question": "q", "options": ["a", "b"]}),
+            "state",
+        ),
+        (
+            json!({"state": "s", "question": long, "options": ["a", "b"]}),
+            "question",
+        ),
+        (
+            json!({"state": "s", "question": "q", "options": ["a", long]}),
+            "options",
+        ),
+        (
+            json!({"state": "s", "questions": [{"options": ["a"]}, {"question": "q", "levels": ["a", long]}]}),
+            "questions[1].levels",
+        ),
+        (
+            json!({"state": "s", "type": "predicate", "question": "q", "when_true": long}),
+            "when_true",
+        ),
+    ] {
+        let reply = decide(rig.address, &body);
+        assert_eq!((reply.status, &reply.error()["field"]), (413, &json!(field)));
+        let message = reply.error()["message"].as_str().unwrap().to_owned();
+        assert_eq!(message.contains("`truncate`"), field == "state", "{message}");
+    }
+    for (state, instructions, criteria, param) in [
+        (&*long, "q", "a", "state"),
+        ("s", &long, "a", "questions.x.choice.instructions"),
+        ("s", "q", &long, "questions.x.choice.criteria"),
+    ] {
+        let body = json!({"model": "jev-latest", "state": state, "questions": {
+            "x": {"type": "choice", "instructions": instructions, "criteria": {"a": criteria, "b": null}}
+        }});
+        let reply = post(rig.address, "/v1/systemone", body.to_string().as_bytes());
+        assert_eq!((reply.status, &reply.error()["param"]), (413, &json!(param)));
+        assert!(
+            !reply.error()["message"].as_str().unwrap().contains("truncate"),
+            "no such field here"
+        );
+    }
+}
+
+#[test]
+fn a_transfer_coding_that_is_not_undone_is_refused() {
+    let rig = Rig::start();
+    let body = json!({"state": "s", "question": "q", "options": ["a", "b"]}).to_string();
+    let with = |coding: &str| {
+        let mut stream = connect(rig.address);
+        let head = format!(
+            "POST /decide HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ntransfer-encoding: {coding}\r\n\r\n\
+             {:x}\r\n{body}\r\n0\r\n\r\n",
+            body.len()
+        );
+        // It may refuse before it has read everything.
+        let _ = stream.write_all(head.as_bytes());
+        receive(&mut stream)
+    };
+    assert_eq!(with("chunked").status, 200);
+    for coding in ["gzip, chunked", "deflate,chunked", "chunked, chunked"] {
+        let reply = with(coding);
+        assert!((400..500).contains(&reply.status), "{coding}: {}", reply.status);
+    }
+    let reply = with("gzip, chunked");
+    assert_eq!(
+        (reply.status, &reply.error()["type"]),
+        (415, &json!("unsupported_media_type"))
+    );
 }
 
 #[test]

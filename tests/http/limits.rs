@@ -106,6 +106,13 @@ fn deadlines_pass_in_the_queue_and_while_running() {
         (reply.status, &reply.error()["type"]),
         (504, &json!("deadline_exceeded"))
     );
+    assert_eq!(reply.error()["field"], "deadline_ms");
+    assert!(
+        reply.error()["message"]
+            .as_str()
+            .unwrap()
+            .contains("the 50 ms passed")
+    );
     assert_eq!(rig.metric("assize_queue_jobs"), 0.0);
     assert_eq!(rig.metric("assize_expired_total"), 1.0);
     gate.let_go(Pass::Run);
@@ -126,7 +133,9 @@ fn the_servers_own_deadline_holds_without_one_in_the_request() {
     });
     let reply = ask(rig.address, question("first"));
     assert_eq!(gate.next(), 1);
-    assert_eq!(reply.join().unwrap().status, 504);
+    let late = reply.join().unwrap();
+    assert_eq!(late.status, 504);
+    assert!(late.error()["message"].as_str().unwrap().contains("--deadline"));
     gate.open();
 }
 

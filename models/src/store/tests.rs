@@ -220,7 +220,7 @@ fn damage_is_found_and_named() {
         &["m.gguf", "sha256 expected", &entry.weights_hash, remedy[1]],
     );
 
-    // One bit, and a modification time that was put back: found by reading every byte.
+    // One bit, and a modification time that was put back: the time of the change itself cannot be.
     let restored = std::fs::metadata(&source).unwrap().modified().unwrap();
     let with_time = |bytes: &[u8]| {
         std::fs::write(&file, bytes).unwrap();
@@ -233,9 +233,11 @@ fn damage_is_found_and_named() {
     };
     with_time(&sound);
     assert!(store.resolve("m").is_ok());
+    std::thread::sleep(std::time::Duration::from_millis(30));
     with_time(&flipped);
-    assert!(store.show("m", false).is_ok(), "size and time are unchanged");
-    says(store.show("m", true), &["sha256 expected", &entry.weights_hash]);
+    for verify in [false, true] {
+        says(store.show("m", verify), &["sha256 expected", &entry.weights_hash]);
+    }
 
     std::fs::remove_file(&file).unwrap();
     says(store.resolve("m"), &["m.gguf", "expected present"]);
@@ -254,6 +256,17 @@ fn a_damaged_record_is_named_skipped_and_removable() {
     for text in ["", "{", "{}", "[]"] {
         std::fs::write(&record, text).unwrap();
         assert_eq!(store.list().unwrap(), std::slice::from_ref(&good));
+        let all = store.list_all().unwrap();
+        assert_eq!((all.len(), all[0].entry.name.as_str()), (2, "bad"));
+        assert!(
+            all[0]
+                .damage
+                .as_ref()
+                .unwrap()
+                .to_string()
+                .contains("assize model rm")
+        );
+        assert!(all[1].damage.is_none());
         says(store.resolve("bad"), &["entry.json", "damaged cache entry"]);
     }
     for path in ["/etc/passwd", "../../x", "models/../../x"] {
@@ -262,9 +275,57 @@ fn a_damaged_record_is_named_skipped_and_removable() {
         std::fs::write(&record, serde_json::to_vec(&outside).unwrap()).unwrap();
         says(store.resolve("bad"), &["outside the cache"]);
     }
+    std::fs::write(&record, "{").unwrap();
+    let lowered = store.root().join("lowered").join(&good.weights_hash);
+    std::fs::create_dir_all(&lowered).unwrap();
     store.rm("bad").unwrap();
+    assert!(lowered.exists(), "what engines keep of other models stays");
     assert_eq!(left_behind(&store), ["good"]);
     assert!(store.resolve("good").is_ok());
+}
+
+#[test]
+fn a_model_that_lacks_bytes_is_listed_as_damaged() {
+    let (dir, store) = store();
+    let entry = store.pull_file(&gguf(dir.path(), "m.gguf")).unwrap();
+    let file = store.root().join(&entry.path);
+    std::fs::write(&file, &tiny_gguf()[1..]).unwrap();
+    let all = store.list_all().unwrap();
+    assert_eq!(all[0].entry, entry);
+    assert!(
+        all[0]
+            .damage
+            .as_ref()
+            .unwrap()
+            .to_string()
+            .contains("length in bytes")
+    );
+    assert!(store.list().unwrap().is_empty());
+}
+
+#[test]
+fn a_damaged_library_is_found_before_it_is_loaded_and_fetched_again() {
+    let (dir, store) = store();
+    let source = dir.path().join("libonnxruntime.so.1.2.3");
+    std::fs::write(&source, b"a library").unwrap();
+    let library = store.pull_library(Some(&source)).unwrap();
+    assert_eq!(check_library(&library).unwrap(), library::Checked::Sound);
+    // Without a source, what is sound is left alone.
+    assert_eq!(store.pull_library(None).unwrap(), library);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    for damaged in [&b"a libr"[..], b"A library", b""] {
+        std::fs::write(&library, damaged).unwrap();
+        says(
+            check_library(&library),
+            &["libonnxruntime.so.1.2.3", "damaged", "assize engine pull"],
+        );
+    }
+    store.pull_library(Some(&source)).unwrap();
+    assert_eq!(check_library(&library).unwrap(), library::Checked::Sound);
+    // One that somebody put there is taken as it is.
+    let own = library.with_file_name("libonnxruntime.so.9");
+    std::fs::write(&own, b"own").unwrap();
+    assert_eq!(check_library(&own).unwrap(), library::Checked::Unknown);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::content::TextOrJson;
-use crate::http::fault::{MAX_QUESTIONS, blame};
+use crate::http::fault::{MAX_QUESTIONS, asks_more_than_it_offers, blame};
 use crate::http::fields::{self, Name, Object};
 use crate::http::json::{self, JsonError};
 use crate::http::media::DecideMedium;
@@ -340,7 +340,18 @@ fn check_ids(placed: &[(Place, DecideQuestion)]) -> Result<(), Problem> {
 impl Asked {
     /// The field that an error of the service is about.
     pub(super) fn blame(&self, error: &ServiceError) -> Problem {
-        blame(error, Protocol::Native, |question, option| {
+        let longest_part = |question: usize| {
+            let place = self.places.get(question).cloned().unwrap_or_default();
+            match self.decision.questions.get(question) {
+                Some(question) if !asks_more_than_it_offers(question) => match question.shape {
+                    Shape::Choice(_) => place.key("options"),
+                    Shape::Score(_) => place.key("levels"),
+                    Shape::Predicate { .. } => place.key("when_true"),
+                },
+                _ => place.key("question"),
+            }
+        };
+        let place = |question: usize, option: Option<usize>| {
             let place = self.places.get(question).cloned().unwrap_or_default();
             let Some(option) = option else { return place };
             let list = match self
@@ -353,7 +364,8 @@ impl Asked {
                 _ => "options",
             };
             place.key(list).index(option)
-        })
+        };
+        blame(error, Protocol::Native, place, longest_part)
     }
 }
 

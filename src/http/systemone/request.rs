@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{self, ObjectBuilder, OneOfBuilder, Ref, Schema, Ty
 use super::assets::{Assets, SystemOneAsset};
 use crate::http::content::TextOrJson;
 use crate::http::excerpt::excerpt;
-use crate::http::fault::{MAX_QUESTIONS, blame};
+use crate::http::fault::{MAX_QUESTIONS, asks_more_than_it_offers, blame};
 use crate::http::fields::{self, Object};
 use crate::http::model_name::check_model;
 use crate::http::place::Place;
@@ -243,7 +243,14 @@ impl Asked {
 
     /// The field that an error of the service is about.
     pub(super) fn blame(&self, error: &ServiceError) -> Problem {
-        blame(error, Protocol::SystemOne, |question, option| {
+        let longest_part = |question: usize| {
+            let place = self.places.get(question).cloned().unwrap_or_default();
+            match self.decision.questions.get(question) {
+                Some(question) if !asks_more_than_it_offers(question) => place.key("criteria"),
+                _ => place.key("instructions"),
+            }
+        };
+        let place = |question: usize, option: Option<usize>| {
             let place = self.places.get(question).cloned().unwrap_or_default();
             let Some(option) = option else { return place };
             let criteria = place.key("criteria");
@@ -259,7 +266,8 @@ impl Asked {
                 },
                 _ => criteria.index(option),
             }
-        })
+        };
+        blame(error, Protocol::SystemOne, place, longest_part)
     }
 }
 
