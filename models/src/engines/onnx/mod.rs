@@ -38,6 +38,10 @@ fn engine_error<E: std::fmt::Display>(error: E) -> ModelError {
     }
 }
 
+/// Rows up to which the buffers of a pass are kept for the next one; those of longer ones are given back, so that one long
+/// text does not leave a server large for good.
+const KEPT_ROWS: usize = 4096;
+
 /// A model loaded on ONNX Runtime.
 pub struct OnnxBackbone {
     description: DecoderDescription,
@@ -241,14 +245,24 @@ impl Backbone for OnnxBackbone {
     fn forward_unless(&self, batch: &PackedBatch, interrupt: &Interrupt) -> Result<HiddenStates, ModelError> {
         let rows = checks::batch(&self.description, batch)?;
         // ONNX Runtime looks between nodes whether it is to end.
-        let options = Arc::new(RunOptions::new().map_err(engine_error)?);
+        let mut options = RunOptions::new().map_err(engine_error)?;
+        let long = batch.tokens().len() > KEPT_ROWS;
+        if long {
+            options
+                .set("memory.enable_memory_arena_shrinkage", "cpu:0")
+                .map_err(engine_error)?;
+        }
+        let options = Arc::new(options);
         let end = {
             let options = Arc::clone(&options);
             // It only sets a flag; were that to fail, the pass would run to its end.
             move || _ = options.terminate()
         };
-        interrupt
-            .during(end, || self.pass(batch, rows, &options))
+        let passed = interrupt.during(end, || self.pass(batch, rows, &options));
+        if long {
+            self.output.shared.release_scratch();
+        }
+        passed
             .ok_or(ModelError::Interrupted)?
             .map_err(|error| match interrupt.is_asked() {
                 true => ModelError::Interrupted,

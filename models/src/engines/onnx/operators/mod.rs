@@ -18,7 +18,7 @@ pub(super) use patch::{PatchConstants, PatchNormOperator, PatchPlaceOperator};
 pub(super) use rotary::RotaryOperator;
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ort::operator::{ComputeContext, KernelContext};
 use ort::value::ValueRef;
@@ -41,6 +41,14 @@ pub(super) struct Shared {
     pub(super) threads: usize,
     /// Buffers that live for one node at a time; nodes run one after another.
     pub(super) scratch: Arc<Mutex<Scratch>>,
+}
+
+impl Shared {
+    /// Gives back the buffers.
+    pub(super) fn release_scratch(&self) {
+        // What a panic left in them is dropped.
+        *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Scratch::default();
+    }
 }
 
 /// Buffers kept between nodes so that they are not allocated anew.
