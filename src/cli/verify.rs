@@ -7,18 +7,20 @@ use std::path::PathBuf;
 use anyhow::bail;
 use assize::verify::{Check, Report, verify};
 use assize_models::Precision;
-use assize_models::engines::{Device, EngineOptions};
+use assize_models::engines::EngineOptions;
 use assize_models::store::Store;
 use clap::Args;
 use comfy_table::{Table, presets};
 use indicatif::ProgressBar;
 
+use super::engine_choice::EngineChoice;
 use super::logging::{self, LogFormat};
 use super::output::print;
 use super::whole_number::whole;
 
 const EXAMPLES: &str = "Examples:
   assize verify --fixtures tests/golden/gemma4_unified_tiny
+  assize verify --fixtures tests/golden/gemma4_unified_tiny --engine torch --device cpu
   assize verify --fixtures ./other-seed --all
   assize verify --fixtures ./other-seed --json > report.json
 
@@ -37,6 +39,8 @@ pub struct VerifyArguments {
     /// Print every check as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    engine: EngineChoice,
     /// Folder of models, prepared weights and the engine's library
     #[arg(long, env = "ASSIZE_CACHE", value_name = "FOLDER", hide_env_values = true)]
     cache: Option<PathBuf>,
@@ -55,8 +59,8 @@ pub fn run(arguments: &VerifyArguments) -> anyhow::Result<()> {
     // The prepared weights of a fixture are of no use to anybody else.
     let scratch = tempfile::tempdir()?;
     let options = EngineOptions {
-        engine: None,
-        device: Device::default(),
+        engine: arguments.engine.engine,
+        device: arguments.engine.device,
         precision: Some(Precision::Float32),
         threads: arguments.threads.map(usize::from),
         lowered_dir: scratch.path().to_path_buf(),
