@@ -350,7 +350,10 @@ fn write_tensors(writer: &mut Writer, source: Source<'_>, progress: &ProgressBar
                 source.name
             )));
         }
-        Ok(tensor.values.into_owned())
+        let values = tensor.values.into_owned();
+        // Read once: left mapped, the whole checkpoint would stand in memory beside this form of it.
+        source.weights.release(weight);
+        Ok(values)
     };
     let norm = |weight: Weight, width: usize| -> Result<Vec<f32>, ModelError> {
         let mut values = read(weight, 1, width)?;
