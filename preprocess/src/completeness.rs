@@ -1,16 +1,24 @@
-//! Whether a file has all the bytes that its outermost structure declares.
+//! Whether a file's outermost structure is whole.
 //!
-//! Demuxers take a file that was cut between two packets for a shorter one; its own declared size tells them apart.
+//! Demuxers take a file that was cut between two packets for a shorter one, and go on behind damaged bytes as if there had
+//! been nothing; the structure that the file declares tells.
 
-/// What is missing, in words; `None` if nothing is, or if the file does not say.
-pub(crate) fn missing(file: &[u8]) -> Option<String> {
+mod matroska;
+mod ogg;
+
+/// What is missing or broken, in words; `None` if nothing is, or if the file does not say.
+pub(crate) fn fault(file: &[u8]) -> Option<String> {
     let declared = match file {
         [b'R', b'I', b'F', b'F', _, _, _, _, b'A', b'V', b'I', ..] => riff(file),
-        [0x1a, 0x45, 0xdf, 0xa3, ..] => matroska(file),
-        [b'O', b'g', b'g', b'S', ..] => ogg(file),
+        [0x1a, 0x45, 0xdf, 0xa3, ..] => return matroska::fault(file),
+        [b'O', b'g', b'g', b'S', ..] => return ogg::fault(file),
         [_, _, _, _, b'f', b't', b'y', b'p', ..] => mp4(file),
         _ => None,
     }?;
+    too_short(declared, file)
+}
+
+fn too_short(declared: u64, file: &[u8]) -> Option<String> {
     let there = file.len() as u64;
     (declared > there).then(|| format!("it declares {declared} bytes and has {there}"))
 }
@@ -19,44 +27,6 @@ pub(crate) fn missing(file: &[u8]) -> Option<String> {
 fn riff(file: &[u8]) -> Option<u64> {
     let size = u32::from_le_bytes(*file.get(4..)?.first_chunk()?);
     (size < 0x7fff_0000).then_some(u64::from(size) + 8)
-}
-
-/// The Segment element, which follows the EBML header (RFC 8794, sections 4 to 6).
-fn matroska(file: &[u8]) -> Option<u64> {
-    let (header, at) = ebml_size(file, 4)?;
-    let segment = at.checked_add(usize::try_from(header?).ok()?)?;
-    if !file.get(segment..)?.starts_with(&[0x18, 0x53, 0x80, 0x67]) {
-        return None;
-    }
-    let (size, body) = ebml_size(file, segment + 4)?;
-    size?.checked_add(body as u64)
-}
-
-/// A size of one to eight bytes, the count of leading zero bits being the count of further bytes, and the place after
-/// it. All ones stand for "not known".
-fn ebml_size(file: &[u8], at: usize) -> Option<(Option<u64>, usize)> {
-    let first = *file.get(at)?;
-    let further = first.leading_zeros() as usize;
-    let bytes = file.get(at..at.checked_add(1 + further)?)?;
-    let all = bytes.iter().fold(0_u64, |n, b| n << 8 | u64::from(*b));
-    let bits = 7 * (1 + further) as u32;
-    if further > 7 {
-        return None;
-    }
-    let mask = (1_u64 << bits) - 1;
-    let size = all & mask;
-    Some(((size != mask).then_some(size), at + 1 + further))
-}
-
-/// The end of the last page (RFC 3533, section 6).
-fn ogg(file: &[u8]) -> Option<u64> {
-    let mut at = 0;
-    while let Some(page) = file.get(at..).filter(|p| p.starts_with(b"OggS")) {
-        let segments = page.get(26).map_or(0, |n| usize::from(*n));
-        let body: usize = page.iter().skip(27).take(segments).map(|n| usize::from(*n)).sum();
-        at += 27 + segments + body;
-    }
-    Some(at as u64)
 }
 
 /// The end of the last box of the top level (ISO 14496-12, section 4.2).
@@ -98,13 +68,42 @@ mod tests {
             "chirp.m4a",
         ] {
             let whole = std::fs::read(format!("{folder}/{name}")).unwrap();
-            assert_eq!(missing(&whole), None, "{name}");
-            assert!(missing(&whole[..whole.len() - 1]).is_some(), "{name}");
+            assert_eq!(fault(&whole), None, "{name}");
+            assert!(fault(&whole[..whole.len() - 1]).is_some(), "{name}");
             for length in 0..200 {
-                let _ = missing(&whole[..length]);
+                let _ = fault(&whole[..length]);
             }
         }
+        for name in [
+            "chirp_vorbis.ogg",
+            "chirp_opus.webm",
+            "no_cues.webm",
+            "variable_rate.mkv",
+            "vp8_alt_ref.webm",
+        ] {
+            let whole = std::fs::read(format!("{folder}/{name}")).unwrap();
+            assert_eq!(fault(&whole), None, "{name}");
+        }
         let live = std::fs::read(format!("{folder}/no_cues.webm")).unwrap();
-        assert_eq!(missing(&live[..live.len() - 1]), None);
+        for length in [live.len() - 1, live.len() / 2] {
+            assert!(fault(&live[..length]).is_some(), "{length}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_a_demuxer_would_skip_are_a_fault() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/media");
+        let whole = std::fs::read(format!("{folder}/chirp_opus.ogg")).unwrap();
+        for at in (0..whole.len()).step_by(97) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 0x10;
+            // A flip in the first four bytes makes it no Ogg file.
+            assert_eq!(fault(&flipped).is_some(), at > 3, "{at}");
+        }
+        // Small blocks: a thousand bytes hold the head of one.
+        let mut zeroed = std::fs::read(format!("{folder}/chirp_opus.webm")).unwrap();
+        let middle = zeroed.len() / 2;
+        zeroed[middle..middle + 1000].fill(0);
+        assert!(fault(&zeroed).is_some());
     }
 }

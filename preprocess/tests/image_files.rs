@@ -295,6 +295,14 @@ fn each_limit_is_kept() {
 }
 
 #[test]
+fn pictures_behind_the_first_are_told() {
+    for (name, bytes) in readable() {
+        let others = read(&bytes).unwrap().has_others();
+        assert_eq!(others, name.contains("animated"), "{name}");
+    }
+}
+
+#[test]
 fn a_gif_is_white_where_its_first_frame_does_not_reach() {
     let mut bytes = file("gif_palette.gif");
     bytes[6..10].copy_from_slice(&[60, 0, 40, 0]);

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail};
 use assize::http::{Answered, DecideResponse, StageTimings};
-use assize::service::{Answer, AnswerKind, DecisionSettings, Service, ServiceError};
+use assize::service::{
+    Answer, AnswerKind, DecisionSettings, MediumKind, MediumReport, Service, ServiceError,
+};
 use assize_preprocess::decision::{Content, Decision, MAX_OPTIONS, Question, QuestionOption, Shape};
 use assize_preprocess::prompt::Truncate;
 use assize_preprocess::{Excess, PromptError};
@@ -148,7 +150,7 @@ fn decide(
         order_averages: usize::from(arguments.order_averages),
         truncate: arguments.truncate,
     };
-    let media = service.read_media(&arguments.media.read()?);
+    let media = service.read_media(&arguments.media.read()?, None);
     let media = media.map_err(|error| match error.medium() {
         Some(index) => anyhow::Error::new(error).context(arguments.media.flag(index)),
         None => error.into(),
@@ -209,6 +211,9 @@ fn describe(
             answered.truncated_tokens
         )?;
     }
+    for report in &answered.media {
+        describe_medium(report, &mut text)?;
+    }
     let engine = service.engine();
     writeln!(
         text,
@@ -221,6 +226,29 @@ fn describe(
         answered.timings.total.as_secs_f64() * 1e3
     )?;
     Ok(text)
+}
+
+/// What a medium became, and what of it was not seen or heard.
+fn describe_medium(report: &MediumReport, text: &mut String) -> anyhow::Result<()> {
+    write!(text, "{}: {} soft tokens", report.kind.name(), report.soft_tokens)?;
+    if let Some(frames) = report.frames {
+        write!(text, ", {frames} frames")?;
+    }
+    if let Some(kept) = report.cut_to {
+        write!(text, ", cut to {} s", kept.as_secs_f64())?;
+    }
+    if report.sound_ignored {
+        write!(text, ", its sound ignored")?;
+    }
+    if report.others_ignored {
+        let others = match report.kind {
+            MediumKind::Image => "all but its first picture",
+            _ => "all but one of its sound tracks",
+        };
+        write!(text, ", {others} ignored")?;
+    }
+    writeln!(text)?;
+    Ok(())
 }
 
 fn describe_answer(answer: &Answer, text: &mut String) -> anyhow::Result<()> {

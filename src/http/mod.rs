@@ -3,6 +3,7 @@
 mod app;
 mod body;
 mod content;
+mod deadline;
 mod decide;
 mod excerpt;
 mod fault;

@@ -1,18 +1,15 @@
 //! The way of one request: prepare on a blocking thread, queue, run, answer.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use assize_preprocess::decision::Decision;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::error::Elapsed;
 
 use super::app::App;
-use super::place::Place;
-use super::problem::{Fault, Problem, ProblemKind};
+use super::deadline::Deadline;
+use super::problem::{Problem, ProblemKind};
 use super::timings::StageTimings;
 use crate::scheduler::JobError;
 use crate::service::{Answer, MediumReport, Prepared, Service};
@@ -37,7 +34,6 @@ impl Arrival {
 pub(super) struct Ready<X> {
     pub(super) decision: Decision,
     pub(super) prepared: Prepared,
-    pub(super) deadline: Option<Duration>,
     pub(super) extra: X,
 }
 
@@ -107,37 +103,24 @@ impl Preparing {
 }
 
 impl App {
-    /// The server's own deadline passed.
-    fn late(&self) -> Problem {
-        Problem::new(
-            ProblemKind::DeadlineExceeded,
-            format!(
-                "the {} s that this server gives a request passed before the answer was ready: send less at once, or start \
-                 the server with a larger --deadline",
-                self.limits.deadline.as_secs_f64()
-            ),
-        )
-    }
-
-    /// Prepares, queues and runs one request. Dropping the future takes the request out of the queue.
+    /// Prepares, queues and runs one request; `prepare` says what deadline the request asks for once it knows. Dropping the future takes the request out of the queue.
     ///
     /// # Errors
     /// What `prepare` says; a full queue, a passed deadline, a stopping server, a failed engine.
     pub(super) async fn answer<X, F>(&self, arrival: Arrival, prepare: F) -> Result<Answered<X>, Problem>
     where
         X: Send + 'static,
-        F: FnOnce(&Service) -> Result<Ready<X>, Problem> + Send + 'static,
+        F: FnOnce(&Service, &Deadline) -> Result<Ready<X>, Problem> + Send + 'static,
     {
         if arrival.stopping {
             return Err(App::stopping_problem());
         }
-        let latest = arrival.at + self.limits.deadline;
-        let permit = before(latest, self.preparing.enter())
-            .await
-            .map_err(|_| self.late())??;
+        let deadline = Arc::new(Deadline::new(arrival.at, self.limits.deadline));
+        let permit = deadline.bound(self.preparing.enter()).await??;
         let service = Arc::clone(&self.service);
+        let known = Arc::clone(&deadline);
         let ready = tokio::task::spawn_blocking(move || {
-            let ready = prepare(&service);
+            let ready = prepare(&service, &known);
             // Held by the work and not by the request, so that requests that were dropped still count.
             drop(permit);
             ready
@@ -145,18 +128,14 @@ impl App {
         let Ready {
             decision,
             prepared,
-            deadline,
             extra,
-        } = before(latest, ready)
-            .await
-            .map_err(|_| self.late())?
-            .map_err(|error| {
-                tracing::error!(%error, "preparing a request panicked");
-                Problem::new(
-                    ProblemKind::Internal,
-                    "the server failed on this request; its log says why",
-                )
-            })??;
+        } = deadline.bound(ready).await?.map_err(|error| {
+            tracing::error!(%error, "preparing a request panicked");
+            Problem::new(
+                ProblemKind::Internal,
+                "the server failed on this request; its log says why",
+            )
+        })??;
         let most = self.limits.request_tokens;
         if prepared.tokens() > most {
             return Err(Problem::new(
@@ -168,27 +147,15 @@ impl App {
                 ),
             ));
         }
-        let asked_for = deadline;
-        let deadline = deadline.map_or(latest, |deadline| arrival.at + deadline);
         let tokens = prepared.tokens();
         let truncated_tokens = prepared.truncated_tokens();
         let state_copies = prepared.state_copies();
         let media = prepared.media().to_vec();
         let before = StageTimings::of_prepared(&prepared);
-        let ticket = self.scheduler.submit(prepared, tokens, deadline)?;
-        let done = ticket.wait().await.map_err(|error| match (error, asked_for) {
-            (JobError::DeadlineExceeded, Some(deadline)) => Problem::of_fault(
-                ProblemKind::DeadlineExceeded,
-                Fault::value(
-                    Place::body().key("deadline_ms"),
-                    format!(
-                        "the {} ms passed before the answer was ready: allow more, or send less at once",
-                        deadline.as_millis()
-                    ),
-                ),
-            ),
-            (JobError::DeadlineExceeded, None) => self.late(),
-            (error, _) => error.into(),
+        let ticket = self.scheduler.submit(prepared, tokens, deadline.at())?;
+        let done = ticket.wait().await.map_err(|error| match error {
+            JobError::DeadlineExceeded => deadline.passed(),
+            error => error.into(),
         })?;
         let answers = self.service.answers(&decision, &done.output).map_err(|error| {
             tracing::error!(%error, "scores could not be turned into answers");
@@ -215,8 +182,4 @@ impl App {
             extra,
         })
     }
-}
-
-async fn before<F: Future>(deadline: Instant, work: F) -> Result<F::Output, Elapsed> {
-    tokio::time::timeout_at(deadline.into(), pin!(work)).await
 }

@@ -114,6 +114,8 @@ pub struct MediumReport {
     pub cut_to: Option<Duration>,
     /// Whether a sound track was not heard, of a video.
     pub sound_ignored: bool,
+    /// Whether the file holds more of its kind, which is not read: other frames of an animation, pages, or sound tracks.
+    pub others_ignored: bool,
 }
 
 /// Media ready for a forward pass.
@@ -145,20 +147,34 @@ impl Service {
         self.form.media().is_some() && self.backbone.description().media.is_some()
     }
 
-    /// Decodes media and cuts them into patches and frames. Pure computation on the calling thread.
+    /// Decodes media and cuts them into patches and frames. Pure computation on the calling thread, which gives up on sounds
+    /// and videos `until` when nobody waits any more.
     ///
     /// # Errors
     /// The model takes none of that kind, or a file is of an unknown kind, too large, broken or empty.
-    pub fn read_media(&self, media: &[RawMedium]) -> Result<PreparedMedia, ServiceError> {
+    pub fn read_media(
+        &self,
+        media: &[RawMedium],
+        until: Option<Instant>,
+    ) -> Result<PreparedMedia, ServiceError> {
         let mut prepared = PreparedMedia::default();
         for (index, medium) in media.iter().enumerate() {
-            self.read_medium(medium, &mut prepared)
+            self.read_medium(medium, until, &mut prepared)
                 .map_err(|error| ServiceError::Medium { index, error })?;
         }
         Ok(prepared)
     }
 
-    fn read_medium(&self, raw: &RawMedium, prepared: &mut PreparedMedia) -> Result<(), MediumError> {
+    fn read_medium(
+        &self,
+        raw: &RawMedium,
+        until: Option<Instant>,
+        prepared: &mut PreparedMedia,
+    ) -> Result<(), MediumError> {
+        let time = |limit: Duration| {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            left.map_or(limit, |left| left.min(limit))
+        };
         let form = self.form.media().filter(|_| self.takes_media());
         let not_taken = || MediumError::NotTaken {
             kind: raw.kind.name(),
@@ -175,15 +191,17 @@ impl Service {
                 let soft_tokens = patches.len();
                 prepared.media.push(picture(patches)?);
                 prepared.preprocess += started.elapsed();
-                (
-                    MediumOutline::Image { soft_tokens },
-                    MediumReport::of(raw.kind, soft_tokens),
-                )
+                let report = MediumReport {
+                    others_ignored: decoded.has_others(),
+                    ..MediumReport::of(raw.kind, soft_tokens)
+                };
+                (MediumOutline::Image { soft_tokens }, report)
             }
             MediumKind::Audio => {
                 let form = form.and_then(|form| form.audio.as_ref()).ok_or_else(not_taken)?;
                 let limits = AudioLimits {
                     length: Duration::from_secs(form.seconds.into()),
+                    time: time(AudioLimits::default().time),
                     ..AudioLimits::default()
                 };
                 let waveform = audio::decode(&raw.bytes, &limits)?;
@@ -192,7 +210,9 @@ impl Service {
                 let frames = waveform.into_frames();
                 let soft_tokens = frames.soft_tokens();
                 let cut = frames.cut();
+                let others_ignored = frames.source().others;
                 let report = MediumReport {
+                    others_ignored,
                     length: cut.map_or(Some(frames.duration()), |cut| cut.full_length),
                     cut_to: cut.map(|_| frames.duration()),
                     ..MediumReport::of(raw.kind, soft_tokens)
@@ -211,8 +231,12 @@ impl Service {
                 };
                 let count = NonZeroUsize::new(form.frames).unwrap_or(NonZeroUsize::MIN);
                 let mut cutting = Duration::ZERO;
+                let limits = VideoLimits {
+                    time: time(VideoLimits::default().time),
+                    ..VideoLimits::default()
+                };
                 // Each frame is cut as it comes, so that one at most is held at its full size.
-                let video = video::sample_with(&raw.bytes, count, &VideoLimits::default(), |frame| {
+                let video = video::sample_with(&raw.bytes, count, &limits, |frame| {
                     let started = Instant::now();
                     let patches = patches_of(&frame, budget(form.soft_tokens), scale);
                     cutting += started.elapsed();
@@ -235,6 +259,7 @@ impl Service {
                     frames: Some(outline.frames()),
                     length: Duration::try_from_secs_f64(video.total_frames as f64 / rate).ok(),
                     sound_ignored: video.ignored_sound,
+                    others_ignored: video.others,
                     ..MediumReport::of(raw.kind, outline.soft_tokens())
                 };
                 (outline, report)
@@ -308,6 +333,7 @@ impl MediumReport {
             length: None,
             cut_to: None,
             sound_ignored: false,
+            others_ignored: false,
         }
     }
 }

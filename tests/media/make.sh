@@ -26,6 +26,7 @@ ff -f lavfi -i "$(chirp 1)" "${exact[@]}" -c:a libopus -b:a 32k chirp_opus.ogg
 ff -f lavfi -i "$(chirp 1)" "${exact[@]}" -c:a libopus -b:a 32k chirp_opus.webm
 ff -f lavfi -i "$(chirp 1)" "${exact[@]}" -c:a aac -b:a 160k chirp.m4a
 ff -f lavfi -i "$(chirp 1)" "${exact[@]}" -c:a aac -b:a 64k chirp.aac
+ff -i chirp.m4a "${exact[@]}" -map 0:a -map 0:a -c copy two_tracks.m4a
 # 31 s of silence with a click at 30.5 s: what is cut off is not all alike.
 ff -f lavfi -i "aevalsrc=exprs='if(between(t,30.5,30.6),0.5,0)':s=8000:d=31" "${exact[@]}" -c:a flac 31_seconds.flac
 # Debian's ffmpeg cannot write AMR; sox (package libsox-fmt-all) can.

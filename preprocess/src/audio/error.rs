@@ -43,11 +43,21 @@ pub enum AudioError {
         kind: &'static str,
     },
     /// The sound track has no samples.
-    #[error("audio: the sound has no samples: send at least one")]
+    #[error("audio: there are no samples: send at least one")]
     Empty,
     /// A floating-point sample is not a number, or is infinite.
     #[error("audio: sample {sample} of channel {channel} is {value}: samples must be finite numbers")]
     NotFinite {
+        /// Index of the sample in its channel, from 0, at the rate of the file.
+        sample: usize,
+        /// Index of the channel, from 0.
+        channel: usize,
+        /// The sample.
+        value: f32,
+    },
+    /// A floating-point sample is beyond all measure.
+    #[error("audio: sample {sample} of channel {channel} is {value}: scale the samples to -1 to 1")]
+    TooLoud {
         /// Index of the sample in its channel, from 0, at the rate of the file.
         sample: usize,
         /// Index of the channel, from 0.

@@ -41,7 +41,7 @@ pub(super) fn decode(
     limits: &AudioLimits,
     mono: &mut Mono,
 ) -> Result<Option<Duration>, AudioError> {
-    if let Some(reason) = completeness::missing(bytes) {
+    if let Some(reason) = completeness::fault(bytes) {
         return Err(damaged(kind, reason));
     }
     let failed = |e| failed(kind, limits, e);
@@ -63,6 +63,7 @@ pub(super) fn decode(
             stream.codec
         )));
     }
+    mono.others = input.count(AVMediaType::AVMEDIA_TYPE_AUDIO) > 1;
     input.only(stream);
     let mut decoder = Decoder::open(&input, stream, 1, 1).map_err(failed)?;
     let declared = input.declared_microseconds().map(Duration::from_micros);

@@ -40,6 +40,8 @@ pub struct AudioSource {
     pub sample_rate: u32,
     /// Channels of the file, at its start.
     pub channels: usize,
+    /// Whether the file holds other sound tracks, which are not read.
+    pub others: bool,
 }
 
 /// Says that a sound was longer than [`AudioLimits::length`], and that its rest was not decoded.
@@ -98,6 +100,9 @@ pub fn decode(bytes: &[u8], limits: &AudioLimits) -> Result<Waveform, AudioError
             limit: limits.bytes,
         });
     }
+    if bytes.is_empty() {
+        return Err(AudioError::Empty);
+    }
     let kind = AudioKind::of(bytes).map_err(AudioError::UnsupportedKind)?;
     let mut mono = Mono::new(limits);
     let full_length = match kind {
@@ -117,6 +122,7 @@ pub fn decode(bytes: &[u8], limits: &AudioLimits) -> Result<Waveform, AudioError
             libav_track::decode(kind, bytes, limits, &mut mono)?
         }
     };
+    let others = mono.others;
     let (samples, source) = mono.finish()?;
     let mut samples = resample::to_16_khz(samples, source.rate).map_err(|reason| AudioError::Damaged {
         kind: kind.name(),
@@ -133,6 +139,7 @@ pub fn decode(bytes: &[u8], limits: &AudioLimits) -> Result<Waveform, AudioError
         source: AudioSource {
             sample_rate: source.rate,
             channels: source.channels,
+            others,
         },
         cut,
     })

@@ -4,6 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::{AudioError, AudioLimits, resample};
 
+/// Largest sample that is taken: 32-bit integers that were written as floats without being scaled still pass. The squares
+/// of much larger ones would overflow in the model, which would then hear silence.
+const LOUDEST: f32 = 4.3e9;
+
 /// Whether a decoder should go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
@@ -21,6 +25,8 @@ pub(super) struct Mono {
     /// Set by the first samples.
     source: Option<Source>,
     samples: Vec<f32>,
+    /// Whether the file holds other sound tracks.
+    pub(super) others: bool,
 }
 
 /// What the first samples say of the whole sound.
@@ -40,6 +46,7 @@ impl Mono {
                 .unwrap_or(now + Duration::from_secs(86_400)),
             source: None,
             samples: Vec::new(),
+            others: false,
         }
     }
 
@@ -88,6 +95,13 @@ impl Mono {
         for frame in interleaved.chunks_exact(channels) {
             if let Some(channel) = frame.iter().position(|s| !s.is_finite()) {
                 return Err(AudioError::NotFinite {
+                    sample: self.samples.len(),
+                    channel,
+                    value: frame[channel],
+                });
+            }
+            if let Some(channel) = frame.iter().position(|s| s.abs() > LOUDEST) {
+                return Err(AudioError::TooLoud {
                     sample: self.samples.len(),
                     channel,
                     value: frame[channel],

@@ -85,7 +85,7 @@ fn decode_packets(
 }
 
 fn open(kind: AudioKind, bytes: &[u8]) -> Result<Box<dyn FormatReader>, AudioError> {
-    if let Some(reason) = completeness::missing(bytes) {
+    if let Some(reason) = completeness::fault(bytes) {
         return Err(damaged(kind, &reason));
     }
     use symphonia::default::formats::{AdtsReader, FlacReader, MpaReader, OggReader, WavReader};
@@ -152,6 +152,11 @@ impl Declared {
             Some(total) if decoded + self.slack < total => Err(damaged(
                 kind,
                 &format!("it ends after {decoded} of the {total} samples that it declares"),
+            )),
+            // Something that is no part of it was taken for more of it.
+            Some(total) if kind == AudioKind::Flac && decoded > total => Err(damaged(
+                kind,
+                &format!("it goes on behind the {total} samples that it declares"),
             )),
             _ => Ok(()),
         }

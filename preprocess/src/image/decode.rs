@@ -15,6 +15,8 @@ pub struct DecodedImage {
     pub(super) height: u32,
     pub(super) orientation: Orientation,
     pub(super) rgb: Vec<u8>,
+    /// Whether the file holds more pictures.
+    pub(super) others: bool,
 }
 
 impl DecodedImage {
@@ -36,6 +38,11 @@ impl DecodedImage {
     /// How the stored pixels are turned to stand upright.
     pub fn orientation(&self) -> Orientation {
         self.orientation
+    }
+
+    /// Whether the file holds other pictures, which are not read: the frames of an animation, or pages, behind the first.
+    pub fn has_others(&self) -> bool {
+        self.others
     }
 
     /// `[height, width, 3]` bytes of red, green and blue, as stored.

@@ -56,6 +56,7 @@ pub(super) fn decode(bytes: &[u8], limits: &ImageLimits) -> Result<DecodedImage,
         height: claim.height,
         orientation: structure.orientation,
         rgb: opaque::to_rgb(pixels, layout),
+        others: false,
     })
 }
 

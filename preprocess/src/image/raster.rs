@@ -17,18 +17,36 @@ pub(super) fn decode(
     let failed = |error| failure(kind, limits, error);
     let source = Cursor::new(bytes);
     match kind {
-        ImageKind::Png => read(
-            kind,
-            PngDecoder::with_limits(source, allocation(limits.decoding_bytes)).map_err(failed)?,
-            0,
-            limits,
-        ),
-        // Planes or a second buffer of four channels while the result is written.
-        ImageKind::WebP => read(kind, WebPDecoder::new(source).map_err(failed)?, 4, limits),
-        // A frame that is smaller than the picture is decoded beside it.
-        ImageKind::Gif => read(kind, GifDecoder::new(source).map_err(failed)?, 4, limits),
-        _ => read(kind, BmpDecoder::new(source).map_err(failed)?, 0, limits),
+        ImageKind::Png => {
+            let decoder =
+                PngDecoder::with_limits(source, allocation(limits.decoding_bytes)).map_err(failed)?;
+            let others = decoder.is_apng().map_err(failed)?;
+            read(kind, decoder, 0, others, limits)
+        }
+        ImageKind::WebP => {
+            let decoder = WebPDecoder::new(source).map_err(failed)?;
+            let others = decoder.has_animation();
+            // Planes or a second buffer of four channels while the result is written.
+            read(kind, decoder, 4, others, limits)
+        }
+        ImageKind::Gif => {
+            let decoder = GifDecoder::new(source).map_err(failed)?;
+            // A frame that is smaller than the picture is decoded beside it.
+            read(kind, decoder, 4, gif_has_others(bytes), limits)
+        }
+        _ => read(kind, BmpDecoder::new(source).map_err(failed)?, 0, false, limits),
     }
+}
+
+/// Whether there is a second frame; its pixels are not decoded.
+fn gif_has_others(bytes: &[u8]) -> bool {
+    let mut options = gif::DecodeOptions::new();
+    options.skip_frame_decoding(true);
+    // What is broken behind the first frame is no part of the picture.
+    options.read_info(bytes).is_ok_and(|mut decoder| {
+        let mut next = || decoder.next_frame_info().is_ok_and(|frame| frame.is_some());
+        next() && next()
+    })
 }
 
 /// Decodes with a decoder that holds `working_bytes` per pixel beside its result.
@@ -36,6 +54,7 @@ fn read(
     kind: ImageKind,
     mut decoder: impl ImageDecoder,
     working_bytes: u64,
+    others: bool,
     limits: &ImageLimits,
 ) -> Result<DecodedImage, ImageError> {
     let failed = |error| failure(kind, limits, error);
@@ -64,6 +83,7 @@ fn read(
         height,
         orientation,
         rgb: opaque::to_rgb(pixels, layout),
+        others,
     })
 }
 

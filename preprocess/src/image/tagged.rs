@@ -61,6 +61,7 @@ pub(super) fn decode(bytes: &[u8], limits: &ImageLimits) -> Result<DecodedImage,
         height,
         orientation,
         rgb: opaque::to_rgb(pixels, layout),
+        others: decoder.more_images(),
     })
 }
 

@@ -143,12 +143,19 @@ impl<'a> Input<'a> {
         })
     }
 
+    /// Streams of this medium; cover art is none.
+    pub(crate) fn count(&self, medium: AVMediaType) -> usize {
+        // SAFETY: as in `best_stream`.
+        let is = |stream: &&*mut AVStream| unsafe {
+            let stream = &***stream;
+            stream.disposition & AV_DISPOSITION_ATTACHED_PIC == 0 && (*stream.codecpar).codec_type == medium
+        };
+        self.raw_streams().iter().filter(is).count()
+    }
+
     /// Whether any stream is of this medium.
     pub(crate) fn has(&self, medium: AVMediaType) -> bool {
-        // SAFETY: as in `best_stream`.
-        self.raw_streams()
-            .iter()
-            .any(|s| unsafe { (*(**s).codecpar).codec_type == medium })
+        self.count(medium) > 0
     }
 
     /// The length that the file declares, in microseconds.

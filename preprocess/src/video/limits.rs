@@ -19,8 +19,8 @@ impl Default for VideoLimits {
     fn default() -> Self {
         Self {
             bytes: 512 << 20,
-            // 8192 x 4320: the largest size that cameras and broadcasters use.
-            pixels: 8192 * 4320,
+            // 4K of every kind. A decoder holds up to twenty frames; at 8192 x 4320 those took 460 MB.
+            pixels: 4096 * 2304,
             // Three hours at 60 frames a second.
             frames: 648_000,
             time: Duration::from_secs(30),

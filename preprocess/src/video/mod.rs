@@ -70,6 +70,8 @@ pub struct VideoFrames<T> {
     pub frame_rate: FrameRate,
     /// Whether there is a sound track. It is not looked at.
     pub ignored_sound: bool,
+    /// Whether the file holds other video tracks, which are not read.
+    pub others: bool,
 }
 
 impl<T> VideoFrames<T> {
@@ -134,10 +136,13 @@ fn sample_by<T>(
             limit: limits.bytes as u64,
         });
     }
+    if bytes.is_empty() {
+        return Err(VideoError::Empty);
+    }
     let kind = VideoKind::of(bytes).ok_or_else(|| {
         VideoError::UnsupportedKind("the file begins like no known kind of video".to_owned())
     })?;
-    if let Some(reason) = completeness::missing(bytes) {
+    if let Some(reason) = completeness::fault(bytes) {
         return Err(VideoError::Damaged {
             kind: kind.name(),
             reason,
@@ -183,6 +188,7 @@ fn result<T>(
         total_frames: total,
         frame_rate: frame_rate(track, total, span),
         ignored_sound: track.has_sound(),
+        others: track.has_others(),
     }
 }
 

@@ -261,8 +261,7 @@ fn limits_and_foreign_files_are_told_apart() {
         );
     }
     for foreign in [
-        &b""[..],
-        b"#EXTM3U\nhttp://",
+        &b"#EXTM3U\nhttp://"[..],
         b"ffconcat version 1.0\nfile x",
         b"\x89PNG\r\n\x1a\n",
     ] {

@@ -102,6 +102,10 @@ impl<'a> VideoTrack<'a> {
         }
     }
 
+    pub(super) fn has_others(&self) -> bool {
+        self.input.count(AVMediaType::AVMEDIA_TYPE_VIDEO) > 1
+    }
+
     pub(super) fn has_sound(&self) -> bool {
         self.input.has(AVMediaType::AVMEDIA_TYPE_AUDIO)
     }

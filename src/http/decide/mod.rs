@@ -74,20 +74,20 @@ pub(super) async fn decide(State(app): State<Arc<App>>, request: Request) -> Res
     let body = receive(request, app.body_limits()).await?;
     let fetcher = app.fetcher.clone();
     let answered = app
-        .answer(arrival, move |service| {
+        .answer(arrival, move |service, deadline| {
             let body = body.into_plain()?;
             let request = DecideRequest::parse(&body.json)?;
             request.check_model(service)?;
             let mut asked = request.into_asked()?;
+            deadline.ask(asked.deadline);
             let attached = Attached::gather(asked.media.take(), body.parts, fetcher.as_deref())?;
             let prepared = service
-                .read_media(&attached.media)
+                .read_media(&attached.media, Some(deadline.at()))
                 .and_then(|media| service.prepare_with_media(&asked.decision, media, asked.settings))
                 .map_err(|error| attached.blame(&error).unwrap_or_else(|| asked.blame(&error)))?;
             Ok(Ready {
                 decision: asked.decision,
                 prepared,
-                deadline: asked.deadline,
                 extra: asked.ids,
             })
         })

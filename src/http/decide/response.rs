@@ -53,6 +53,10 @@ pub struct DecideMediumReport {
     /// Of a video with a sound track: true, since the model does not hear it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sound_ignored: bool,
+    /// Of a file that holds more of its kind: true, since only the first frame of an animation, the first page, or one sound
+    /// track is read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub others_ignored: bool,
 }
 
 impl From<&MediumReport> for DecideMediumReport {
@@ -64,6 +68,7 @@ impl From<&MediumReport> for DecideMediumReport {
             seconds: report.length.map(|length| length.as_secs_f64()),
             cut_to_seconds: report.cut_to.map(|length| length.as_secs_f64()),
             sound_ignored: report.sound_ignored,
+            others_ignored: report.others_ignored,
         }
     }
 }

@@ -47,18 +47,17 @@ pub(super) async fn systemone(State(app): State<Arc<App>>, request: Request) -> 
     let arrival = Arrival::now(&app);
     let body = receive(request, app.body_limits()).await?;
     let answered = app
-        .answer(arrival, |service| {
+        .answer(arrival, |service, deadline| {
             let body = body.into_plain()?;
             let mut asked = Asked::read(json::parse(&body.json)?, service)?;
             let attached = std::mem::take(&mut asked.assets).attach(body.parts)?;
             let prepared = service
-                .read_media(&attached.media)
+                .read_media(&attached.media, Some(deadline.at()))
                 .and_then(|media| service.prepare_with_media(&asked.decision, media, Default::default()))
                 .map_err(|error| attached.blame(&error).unwrap_or_else(|| asked.blame(&error)))?;
             Ok(Ready {
                 decision: asked.decision,
                 prepared,
-                deadline: None,
                 extra: asked.ids,
             })
         })
