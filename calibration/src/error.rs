@@ -36,6 +36,40 @@ pub enum CalibrationError {
         /// Number of options of that row.
         options: usize,
     },
+    /// The groups of the rows are not one per row.
+    #[error("{rows} rows and {groups} groups: there must be one group per row")]
+    Groups {
+        /// Number of rows.
+        rows: usize,
+        /// Number of groups named.
+        groups: usize,
+    },
+    /// The probabilities of a row are no distribution.
+    #[error("row {row}: the probabilities sum to {sum}, not to 1")]
+    NotADistribution {
+        /// Which row.
+        row: usize,
+        /// What they sum to.
+        sum: f64,
+    },
+    /// A row's gold distribution is over another number of options than its prediction.
+    #[error("row {row}: {gold} gold probabilities for {options} options")]
+    GoldOptions {
+        /// Which row.
+        row: usize,
+        /// Number of gold probabilities.
+        gold: usize,
+        /// Number of options of that row.
+        options: usize,
+    },
+    /// The rows do not determine the metric.
+    #[error("{metric} is undefined here: it needs {needs}")]
+    Undefined {
+        /// The metric.
+        metric: &'static str,
+        /// What it needs.
+        needs: &'static str,
+    },
     /// A ranking metric needs both answers.
     #[error("all labels are {0}: AUROC needs both true and false ones")]
     OneClass(bool),

@@ -7,12 +7,12 @@ use crate::{CalibrationError, Probability};
 ///
 /// # Errors
 /// No rows, unequal lengths, or a label out of range.
-pub fn accuracy(rows: &[Vec<Probability>], labels: &[usize]) -> Result<f64, CalibrationError> {
+pub fn accuracy(rows: &[impl AsRef<[Probability]>], labels: &[usize]) -> Result<f64, CalibrationError> {
     check(rows, labels)?;
     let right = rows
         .iter()
         .zip(labels)
-        .filter(|(row, label)| top(row).0 == **label)
+        .filter(|(row, label)| top(row.as_ref()).0 == **label)
         .count();
     Ok(right as f64 / rows.len() as f64)
 }
@@ -36,7 +36,10 @@ mod tests {
             accuracy(&rows, &labels[1..]),
             Err(CalibrationError::Lengths { .. })
         ));
-        assert!(matches!(accuracy(&[], &[]), Err(CalibrationError::Empty(_))));
+        assert!(matches!(
+            accuracy(&[] as &[Vec<Probability>], &[]),
+            Err(CalibrationError::Empty(_))
+        ));
         let refused = accuracy(&rows, &[0, 0, 3, 0, 0, 0]);
         assert!(matches!(
             refused,

@@ -1,6 +1,6 @@
 //! Area under the receiver operating characteristic.
 
-use super::check_lengths;
+use super::check_scores;
 use crate::CalibrationError;
 
 /// Probability that a true row scores above a false one, ties counted half: the Mann-Whitney statistic
@@ -12,10 +12,7 @@ use crate::CalibrationError;
 /// # Errors
 /// No rows, unequal lengths, a score that is not finite, or labels that are all true or all false.
 pub fn auroc(scores: &[f64], labels: &[bool]) -> Result<f64, CalibrationError> {
-    check_lengths(scores.len(), labels.len())?;
-    if let Some((index, value)) = scores.iter().enumerate().find(|(_, score)| !score.is_finite()) {
-        return Err(CalibrationError::NotFinite { index, value: *value });
-    }
+    check_scores(scores, labels)?;
     let positives = labels.iter().filter(|label| **label).count() as f64;
     let negatives = labels.len() as f64 - positives;
     if positives == 0.0 || negatives == 0.0 {

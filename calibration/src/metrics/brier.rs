@@ -9,16 +9,19 @@ use crate::{CalibrationError, Probability};
 ///
 /// # Errors
 /// No rows, unequal lengths, or a label out of range.
-pub fn brier_multiclass(rows: &[Vec<Probability>], labels: &[usize]) -> Result<f64, CalibrationError> {
+pub fn brier_multiclass(
+    rows: &[impl AsRef<[Probability]>],
+    labels: &[usize],
+) -> Result<f64, CalibrationError> {
     check(rows, labels)?;
-    let of_row = |row: &Vec<Probability>, label: usize| -> f64 {
+    let of_row = |row: &[Probability], label: usize| -> f64 {
         let error = |(option, p): (usize, &Probability)| p.get() - f64::from(u8::from(option == label));
         row.iter().enumerate().map(|entry| error(entry).powi(2)).sum()
     };
     let total: f64 = rows
         .iter()
         .zip(labels)
-        .map(|(row, label)| of_row(row, *label))
+        .map(|(row, label)| of_row(row.as_ref(), *label))
         .sum();
     Ok(total / rows.len() as f64)
 }

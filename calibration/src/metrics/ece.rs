@@ -1,73 +1,63 @@
 //! Expected calibration error.
 
-use super::{check, top};
+use super::bins::{Binning, fill, weighted_gap};
+use super::{binary_forecasts, top_forecasts};
 use crate::{CalibrationError, Probability};
 
-/// Expected calibration error of the most probable option over `bins` bins of equal width:
-/// `sum_b (n_b / n) |accuracy_b - mean probability_b|` (Naeini et al. 2015; Guo et al. 2017, equation 3).
+/// Expected calibration error of the top label over `bins` bins of equal width:
+/// `sum_b (n_b / n) |accuracy_b - mean probability_b|`, from 0 to 1 (Naeini et al. 2015, "Obtaining well calibrated
+/// probabilities using Bayesian binning"; Guo et al. 2017, equation 3).
 ///
-/// Bin b holds probabilities in `(b / bins, (b + 1) / bins]`, the first one 0 as well. The usual numbers of bins are
-/// 10 and 15; say which, since figures with different bins do not compare.
+/// Bins are [`Binning::EqualWidth`]: an edge belongs to the bin below it. torchmetrics puts an edge into the bin above,
+/// and a probability of exactly 1 into a bin of its own; netcal puts edges above too, save that 1 stays in the last bin.
+/// Where no probability is on an edge they agree.
 ///
 /// # Errors
 /// No rows, unequal lengths, a label out of range, or no bins.
-pub fn ece(rows: &[Vec<Probability>], labels: &[usize], bins: usize) -> Result<f64, CalibrationError> {
-    check(rows, labels)?;
-    if bins == 0 {
-        return Err(CalibrationError::NoBins);
-    }
-    // Per bin: sum of (right - probability), whose absolute value is n_b |accuracy_b - probability_b|.
-    let mut gaps = vec![0.0; bins];
-    for (row, label) in rows.iter().zip(labels) {
-        let (option, p) = top(row);
-        if let Some(gap) = gaps.get_mut(bin_of(p, bins)) {
-            *gap += f64::from(u8::from(option == *label)) - p;
-        }
-    }
-    Ok(gaps.iter().map(|gap| gap.abs()).sum::<f64>() / rows.len() as f64)
+pub fn ece(
+    rows: &[impl AsRef<[Probability]>],
+    labels: &[usize],
+    bins: usize,
+) -> Result<f64, CalibrationError> {
+    let forecasts = top_forecasts(rows, labels)?;
+    Ok(weighted_gap(&fill(&forecasts, Binning::EqualWidth(bins))?))
 }
 
-fn bin_of(p: f64, bins: usize) -> usize {
-    let edge = |bin: usize| bin as f64 / bins as f64;
-    let mut bin = ((p * bins as f64).ceil() as usize)
-        .saturating_sub(1)
-        .min(bins - 1);
-    // The product rounds (7/25 * 25 is above 7); the edges decide.
-    while bin > 0 && p <= edge(bin) {
-        bin -= 1;
-    }
-    while bin + 1 < bins && p > edge(bin + 1) {
-        bin += 1;
-    }
-    bin
+/// [`ece`] over `bins` bins of equal mass ([`Binning::EqualMass`]), which leave no bin nearly empty (Nguyen and O'Connor
+/// 2015, "Posterior calibration and exploratory analysis for natural language processing models"); called adaptive ECE
+/// by Mukhoti et al. 2020, "Calibrating deep neural networks using focal loss". For the form over all options see
+/// [`adaptive_calibration_error`](super::adaptive_calibration_error).
+///
+/// # Errors
+/// No rows, unequal lengths, a label out of range, or no bins.
+pub fn ece_equal_mass(
+    rows: &[impl AsRef<[Probability]>],
+    labels: &[usize],
+    bins: usize,
+) -> Result<f64, CalibrationError> {
+    let forecasts = top_forecasts(rows, labels)?;
+    Ok(weighted_gap(&fill(&forecasts, Binning::EqualMass(bins))?))
+}
+
+/// Expected calibration error of a predicate's probability of true: `sum_b (n_b / n) |share of true_b - mean p_b|`.
+///
+/// It is another number than [`ece`] of the same rows as pairs, which folds probabilities below one half over.
+///
+/// # Errors
+/// No rows, unequal lengths, or no bins.
+pub fn ece_binary(
+    probabilities: &[Probability],
+    labels: &[bool],
+    binning: Binning,
+) -> Result<f64, CalibrationError> {
+    let forecasts = binary_forecasts(probabilities, labels)?;
+    Ok(weighted_gap(&fill(&forecasts, binning)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::example::{close, probabilities, rows};
     use super::*;
-
-    #[test]
-    fn edges_belong_to_the_lower_bin() {
-        for (p, bin) in [
-            (0.0, 0),
-            (0.1, 0),
-            (0.10000001, 1),
-            (0.3, 2),
-            (0.6, 5),
-            (0.7, 6),
-            (0.9, 8),
-            (1.0, 9),
-        ] {
-            assert_eq!(bin_of(p, 10), bin, "{p}");
-        }
-        assert_eq!(bin_of(1.0, 15), 14);
-        assert_eq!(bin_of(0.2, 15), 2);
-        assert_eq!(bin_of(0.5, 1), 0);
-        // Where the product of probability and bins rounds to the wrong side of an edge.
-        assert_eq!(bin_of(7.0 / 25.0, 25), 6);
-        assert_eq!(bin_of((1.0_f64 / 3.0).next_up(), 3), 1);
-    }
 
     #[test]
     fn as_the_definition() {
@@ -82,5 +72,22 @@ mod tests {
         close(ece(&pair, &[0, 1], 10).unwrap(), 0.15);
         close(ece(&pair, &[0, 1], 15).unwrap(), 0.53);
         assert_eq!(ece(&rows, &labels, 0), Err(CalibrationError::NoBins));
+    }
+
+    #[test]
+    fn equal_mass_by_hand() {
+        // Tops 0.7 r, 0.6 r, 0.4 w, 0.5 w, 0.8 r, 0.5 w; halves split at 0.55: three rows at mean 7/15 and all wrong,
+        // three at mean 0.7 and all right.
+        let (rows, labels) = rows();
+        let expected = 0.5 * (1.4 / 3.0) + 0.5 * 0.3;
+        close(ece_equal_mass(&rows, &labels, 2).unwrap(), expected);
+        assert_eq!(ece_equal_mass(&rows, &labels, 0), Err(CalibrationError::NoBins));
+    }
+
+    #[test]
+    fn binary_by_hand() {
+        let p = probabilities(&[0.1, 0.2, 0.9]);
+        let found = ece_binary(&p, &[false, true, true], Binning::EqualWidth(2)).unwrap();
+        close(found, (2.0 * 0.35 + 0.1) / 3.0);
     }
 }

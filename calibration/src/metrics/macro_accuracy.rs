@@ -10,13 +10,13 @@ use crate::{CalibrationError, Probability};
 ///
 /// # Errors
 /// No rows, unequal lengths, or a label out of range.
-pub fn macro_accuracy(rows: &[Vec<Probability>], labels: &[usize]) -> Result<f64, CalibrationError> {
+pub fn macro_accuracy(rows: &[impl AsRef<[Probability]>], labels: &[usize]) -> Result<f64, CalibrationError> {
     check(rows, labels)?;
     // Label to (rows answered right, rows).
     let mut classes: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (row, label) in rows.iter().zip(labels) {
         let class = classes.entry(*label).or_default();
-        class.0 += usize::from(top(row).0 == *label);
+        class.0 += usize::from(top(row.as_ref()).0 == *label);
         class.1 += 1;
     }
     let recalls: f64 = classes
