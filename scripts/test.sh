@@ -47,4 +47,13 @@ phase "feature peer-llama"
 cargo clippy --locked --release --workspace --all-targets --features peer-llama -- -D warnings
 cargo test --locked --release --package assize --features peer-llama --lib --test peer_llama
 
+phase "feature torch"
+. scripts/libtorch.sh
+# The threads of libtorch sleep while they wait, so that other work on the machine does not stretch the tests.
+export OMP_WAIT_POLICY=passive
+cargo clippy --locked --release --workspace --all-targets --features torch -- -D warnings
+cargo test --locked --release --package assize-models --features torch --no-fail-fast -- torch
+cargo test --locked --release --package assize --features torch --test verify
+target/release/assize verify --fixtures tests/golden/gemma4_unified_tiny --engine torch
+
 phase "all passed"

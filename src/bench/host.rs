@@ -36,6 +36,23 @@ pub fn memory_mib() -> Option<f64> {
     status_mib("VmRSS:")
 }
 
+/// Resident memory of this process by what backs it, in MiB.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Resident {
+    /// The process's own.
+    pub(super) anon_mib: f64,
+    /// Pages of mapped files, which the system may drop.
+    pub(super) file_mib: f64,
+}
+
+/// What is resident now, where the system tells.
+pub(super) fn resident() -> Option<Resident> {
+    Some(Resident {
+        anon_mib: status_mib("RssAnon:")?,
+        file_mib: status_mib("RssFile:")?,
+    })
+}
+
 /// Resident memory of another process in MiB, where the system tells.
 pub(super) fn memory_mib_of(process: u32) -> Option<f64> {
     field_mib(&format!("/proc/{process}/status"), "VmRSS:")

@@ -1,6 +1,7 @@
 //! `assize bench`: measurements of this machine, the engine, HTTP, quality and the peer.
 
 mod http;
+mod layer;
 mod model;
 mod quality;
 mod speed;
@@ -44,6 +45,10 @@ enum BenchCommand {
     SharedState(speed::SharedStateArguments),
     /// Time of a decision from text to probabilities: first, warm, after idleness, with a long text
     Latency(speed::LatencyArguments),
+    /// One decoder layer of the 12B on the CPU: engines, and transformers, in turn
+    Layer(layer::LayerArguments),
+    /// Memory of a model with layers of the 12B: loading it, and one pass
+    Memory(layer::MemoryArguments),
     /// What HTTP adds to the engine alone, and throughput of many clients
     Http(http::HttpArguments),
     /// Agreement of int8 with float32 on real prompts: next-token distribution at the last position
@@ -85,6 +90,8 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
         BenchCommand::Prefill(found) => arguments.print(&found.run()?),
         BenchCommand::SharedState(found) => arguments.print(&found.run()?),
         BenchCommand::Latency(found) => arguments.print(&found.run()?),
+        BenchCommand::Layer(found) => arguments.print(&found.run()?),
+        BenchCommand::Memory(found) => arguments.print(&found.run()?),
         BenchCommand::Http(found) => arguments.print(&[found.run()?]),
         BenchCommand::Agreement(found) => arguments.print(&found.run()?),
         BenchCommand::ZeroShot(found) => arguments.print(&found.run()?),
