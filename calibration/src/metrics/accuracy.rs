@@ -3,7 +3,9 @@
 use super::{check, top};
 use crate::{CalibrationError, Probability};
 
-/// Share of rows whose most probable option (the first of equals) is the label.
+/// Micro accuracy: the share of rows whose most probable option (the first of equals) is the label. Every row counts the
+/// same; for every label to count the same see [`macro_accuracy`](super::macro_accuracy), and for every group,
+/// [`accuracy_over_groups`](super::accuracy_over_groups).
 ///
 /// # Errors
 /// No rows, unequal lengths, or a label out of range.

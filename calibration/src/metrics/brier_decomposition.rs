@@ -11,7 +11,7 @@ use crate::{CalibrationError, Probability};
 ///
 /// `Brier = reliability - resolution + uncertainty + within_bin_variance - within_bin_covariance`, exactly.
 ///
-/// Three parts alone (Murphy 1973, "A new vector partition of the probability score", equation for the scalar case) are
+/// Three parts alone (Murphy 1973, "A new vector partition of the probability score") are
 /// exact only where the forecasts in a bin are all equal. For bins of a range, the two within-bin terms close the gap
 /// (Stephenson, Coelho and Jolliffe 2008, "Two extra components in the Brier score decomposition"); both are 0 when the
 /// forecasts in each bin are equal, and their difference shrinks with finer bins.

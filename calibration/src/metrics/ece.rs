@@ -8,9 +8,10 @@ use crate::{CalibrationError, Probability};
 /// `sum_b (n_b / n) |accuracy_b - mean probability_b|`, from 0 to 1 (Naeini et al. 2015, "Obtaining well calibrated
 /// probabilities using Bayesian binning"; Guo et al. 2017, equation 3).
 ///
-/// Bins are [`Binning::EqualWidth`]: an edge belongs to the bin below it. torchmetrics puts an edge into the bin above,
-/// and a probability of exactly 1 into a bin of its own; netcal puts edges above too, save that 1 stays in the last bin.
-/// Where no probability is on an edge they agree.
+/// Bins are [`Binning::EqualWidth`]: an edge belongs to the bin below it, as in scikit-learn's `calibration_curve`.
+/// torchmetrics puts an edge into the bin above, and a probability of exactly 1 into a bin of its own; netcal puts edges
+/// above too, save that 1 stays in the last bin. Where no probability is on an edge they agree (torchmetrics to 7
+/// digits: it rounds to float32). Where at most two labels occur, netcal measures [`ece_binary`] instead.
 ///
 /// # Errors
 /// No rows, unequal lengths, a label out of range, or no bins.
@@ -27,6 +28,9 @@ pub fn ece(
 /// 2015, "Posterior calibration and exploratory analysis for natural language processing models"); called adaptive ECE
 /// by Mukhoti et al. 2020, "Calibrating deep neural networks using focal loss". For the form over all options see
 /// [`adaptive_calibration_error`](super::adaptive_calibration_error).
+///
+/// netcal's `ECE(equal_intervals=False)` agrees where all probabilities differ, and refuses those that make two edges
+/// fall together.
 ///
 /// # Errors
 /// No rows, unequal lengths, a label out of range, or no bins.

@@ -46,7 +46,8 @@ pub fn reliability_diagram(
 }
 
 /// Reliability diagram of a predicate: the probability of true against the share of true rows. The points are those of
-/// scikit-learn's `calibration_curve`, with `strategy="uniform"` for equal width and `"quantile"` for equal mass.
+/// scikit-learn's `calibration_curve`, with `strategy="uniform"` for equal width and `"quantile"` for equal mass (save
+/// where a quantile is one of the probabilities: numpy rounds its position, and may put the probability above it).
 ///
 /// # Errors
 /// No rows, unequal lengths, or no bins.
