@@ -10,7 +10,9 @@ pub mod image;
 mod libav;
 pub mod prompt;
 mod tokenizer;
+mod until;
 pub mod video;
 
 pub use error::{Excess, PromptError};
 pub use tokenizer::{PromptTokenizer, TokenId};
+pub use until::Until;

@@ -11,7 +11,7 @@ use assize::service::{
 };
 use assize_preprocess::decision::{Content, Decision, MAX_OPTIONS, Question, QuestionOption, Shape};
 use assize_preprocess::prompt::Truncate;
-use assize_preprocess::{Excess, PromptError};
+use assize_preprocess::{Excess, PromptError, Until};
 use clap::{ArgGroup, Args};
 
 use super::logging::{self, LogFormat};
@@ -150,7 +150,7 @@ fn decide(
         order_averages: usize::from(arguments.order_averages),
         truncate: arguments.truncate,
     };
-    let media = service.read_media(&arguments.media.read()?, None);
+    let media = service.read_media(&arguments.media.read()?, &Until::default());
     let media = media.map_err(|error| match error.medium() {
         Some(index) => anyhow::Error::new(error).context(arguments.media.flag(index)),
         None => error.into(),

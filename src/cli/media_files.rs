@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use assize::service::{MediumKind, RawMedium};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
+use super::bounded_file;
+
 const FLAGS: [(MediumKind, &str); 3] = [
     (
         MediumKind::Image,
@@ -21,6 +23,9 @@ const FLAGS: [(MediumKind, &str); 3] = [
     ),
 ];
 
+/// Largest file that is read: the most that any kind of medium may have.
+const MOST_BYTES: u64 = 512 << 20;
+
 /// The files that were named, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MediaFiles {
@@ -34,8 +39,8 @@ impl MediaFiles {
     /// A file cannot be read; the text names its flag.
     pub(super) fn read(&self) -> anyhow::Result<Vec<RawMedium>> {
         let read = |(kind, path): &(MediumKind, PathBuf)| {
-            let bytes =
-                std::fs::read(path).with_context(|| format!("--{} {}", kind.name(), path.display()))?;
+            let bytes = bounded_file::read(path, MOST_BYTES)
+                .with_context(|| format!("--{} {}", kind.name(), path.display()))?;
             Ok(RawMedium {
                 kind: *kind,
                 bytes: bytes.into(),

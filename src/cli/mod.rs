@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod bounded_file;
 mod datasets;
 mod decide;
 mod engine;

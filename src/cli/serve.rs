@@ -63,7 +63,7 @@ pub struct ServeArguments {
     /// Most bytes of a body where the model reads media
     #[arg(long, value_name = "BYTES", default_value_t = Positive::of(ServerLimits::default().media_body_bytes))]
     max_media_body: Positive,
-    /// Most bytes that all bodies above 4 MiB hold together; more are refused with 429
+    /// Most bytes that all bodies above 64 KiB hold together; more are refused with 429
     #[arg(long, value_name = "BYTES", default_value_t = Positive::of(ServerLimits::default().all_bodies_bytes))]
     max_all_bodies: Positive,
     /// Fetch media that requests name by URL, from public hosts only

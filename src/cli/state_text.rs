@@ -4,6 +4,10 @@ use std::io::Read as _;
 
 use anyhow::{Context as _, bail};
 
+use super::bounded_file;
+
+/// Longest state that is read; no model has a context for more.
+const MOST_BYTES: u64 = 64 << 20;
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads the state: `-` is standard input, `@FILE` a file, all else the text itself.
@@ -11,8 +15,12 @@ pub fn read(state: &str) -> anyhow::Result<String> {
     if state == "-" {
         let mut bytes = Vec::new();
         std::io::stdin()
+            .take(MOST_BYTES + 1)
             .read_to_end(&mut bytes)
             .context("reading the state from stdin")?;
+        if bytes.len() as u64 > MOST_BYTES {
+            bail!("the state from stdin has more than {MOST_BYTES} bytes: give a part of it");
+        }
         if bytes.is_empty() {
             bail!(
                 "the state from stdin is empty: nothing was written to it; give \"\" instead of - to judge an empty text"
@@ -22,7 +30,8 @@ pub fn read(state: &str) -> anyhow::Result<String> {
     }
     match state.strip_prefix('@') {
         Some(path) => {
-            let bytes = std::fs::read(path).with_context(|| format!("reading the state from {path}"))?;
+            let bytes = bounded_file::read(path.as_ref(), MOST_BYTES)
+                .with_context(|| format!("reading the state from {path}"))?;
             decode(bytes, path)
         }
         None => Ok(state.to_owned()),

@@ -31,7 +31,7 @@ pub struct ServerLimits {
     pub body_bytes: usize,
     /// Bytes of a body where the model reads media.
     pub media_body_bytes: usize,
-    /// Bytes that all bodies above 4 MiB hold together.
+    /// Bytes that all bodies above 64 KiB hold together.
     pub all_bodies_bytes: usize,
     /// Bounds on media that are fetched by URL; `None` fetches none.
     pub fetch: Option<FetchLimits>,
@@ -83,6 +83,8 @@ pub struct App {
     pub(super) service: Arc<Service>,
     pub(super) scheduler: Scheduler<Service>,
     pub(super) preparing: Preparing,
+    /// Media have threads of their own: decoding takes long, and requests without any do not wait for it.
+    pub(super) preparing_media: Preparing,
     pub(super) metrics: Arc<Metrics>,
     pub(super) limits: ServerLimits,
     pub(super) fetcher: Option<Arc<Fetcher>>,
@@ -112,6 +114,7 @@ impl App {
             service,
             scheduler,
             preparing: Preparing::new(threads, limits.queue_jobs),
+            preparing_media: Preparing::new(threads, limits.queue_jobs),
             metrics,
             limits,
             fetcher: limits.fetch.map(|limits| Arc::new(Fetcher::new(limits))),

@@ -16,8 +16,8 @@ use super::problem::{Problem, ProblemKind};
 
 /// Bytes that one permit of the shared room stands for.
 const ROOM_UNIT: usize = 1 << 16;
-/// Bytes of each body that are held without asking for room: the usual request never waits for another's.
-const FREE_BYTES: usize = 4 << 20;
+/// Bytes of each body that are held without asking for room: the usual request is never refused for others' sake.
+const FREE_BYTES: usize = 64 << 10;
 
 /// Largest window (2^24 = 16 MiB) that a zstd frame may ask for; encoders reach it at their highest levels only.
 const MAX_WINDOW_LOG: u32 = 24;
@@ -248,13 +248,23 @@ fn check_headers(headers: &HeaderMap, parts: bool) -> Result<Announced, Problem>
     if parts && essence == "multipart/form-data" {
         boundary = Some(multipart::boundary(headers).map_err(unread)?);
     } else if !is_json {
-        let hint = if essence.starts_with("multipart/") {
-            "this model reads text only, so that there is nothing to attach: "
-        } else {
-            ""
+        let hint = match (essence.starts_with("multipart/"), parts) {
+            (true, true) => "of the multipart types multipart/form-data is: send that, or ",
+            (true, false) => "this model reads text only, so that there is nothing to attach: ",
+            (false, _) => "",
         };
         return Err(unsupported(format!(
             "content-type {essence:?} is not read here: {hint}send content-type: application/json"
+        )));
+    }
+    let charset = content_type
+        .split(';')
+        .filter_map(|parameter| parameter.trim().strip_prefix("charset="))
+        .map(|charset| charset.trim_matches('"'))
+        .find(|charset| !["utf-8", "utf8", "us-ascii"].contains(charset));
+    if let Some(charset) = charset {
+        return Err(unsupported(format!(
+            "charset {charset:?} is not read here: send UTF-8"
         )));
     }
     let encoding = match text(header::CONTENT_ENCODING)?.as_str() {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use assize_preprocess::Until;
 use tokio::sync::watch;
 
 use super::place::Place;
@@ -15,6 +16,16 @@ pub(super) struct Deadline {
     arrival: Instant,
     limit: Duration,
     asked: watch::Sender<Option<Duration>>,
+    until: Until,
+}
+
+/// Says on its way out that nobody waits any more.
+pub(super) struct CallerLeft(Until);
+
+impl Drop for CallerLeft {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
 }
 
 impl Deadline {
@@ -24,6 +35,7 @@ impl Deadline {
             arrival,
             limit,
             asked: watch::Sender::new(None),
+            until: Until::default(),
         }
     }
 
@@ -35,6 +47,16 @@ impl Deadline {
     /// When it passes, as far as is known.
     pub(super) fn at(&self) -> Instant {
         self.arrival + self.asked.borrow().unwrap_or(self.limit)
+    }
+
+    /// Until when work for the request is worth while.
+    pub(super) fn until(&self) -> Until {
+        self.until.at(self.at())
+    }
+
+    /// Whoever holds this waits for the answer; work for the request ends when it is dropped.
+    pub(super) fn caller(&self) -> CallerLeft {
+        CallerLeft(self.until.clone())
     }
 
     /// What the caller hears once it has passed.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use assize_preprocess::Until;
 use axum::body::Bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -76,6 +77,7 @@ impl Attached {
         media: Option<Vec<Object<DecideMedium>>>,
         parts: Vec<BodyPart>,
         fetcher: Option<&Fetcher>,
+        until: &Until,
     ) -> Result<Self, Problem> {
         let Some(media) = media else {
             return Self::of_named_parts(parts);
@@ -86,6 +88,10 @@ impl Attached {
         let mut gathered = Self::default();
         for (index, Object(medium)) in media.into_iter().enumerate() {
             let place = place.index(index);
+            if until.is_over() {
+                // Nobody hears this any more.
+                return Err(Problem::new(ProblemKind::DeadlineExceeded, "the deadline passed"));
+            }
             let Name(kind) = medium.kind;
             let bytes = match (medium.data_base64, medium.part, medium.url) {
                 (Some(data), None, None) => decode_base64(&data, &place.key("data_base64"))?,

@@ -1,6 +1,7 @@
 //! The HTTP server: routes, protocols, errors, metrics, and the connection loop with its limits and draining.
 
 mod app;
+mod asking;
 mod body;
 mod content;
 mod deadline;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use assize_preprocess::decision::Decision;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::app::App;
+use super::asking::Asking;
 use super::deadline::Deadline;
+use super::media::Attached;
 use super::problem::{Problem, ProblemKind};
 use super::timings::StageTimings;
 use crate::scheduler::JobError;
@@ -28,13 +29,6 @@ impl Arrival {
             stopping: app.is_stopping(),
         }
     }
-}
-
-/// A request that is ready for the engine. `extra` is what its protocol needs for the response.
-pub(super) struct Ready<X> {
-    pub(super) decision: Decision,
-    pub(super) prepared: Prepared,
-    pub(super) extra: X,
 }
 
 /// An answered request.
@@ -102,40 +96,77 @@ impl Preparing {
     }
 }
 
+/// A request whose fields are read, and what is known of its media and tokens so far.
+struct InWork<A> {
+    asking: A,
+    attached: Attached,
+    prepared: Option<Prepared>,
+}
+
+impl<A: Asking> InWork<A> {
+    /// Fetches and decodes the media, up to `deadline`, and writes the prompt.
+    fn prepare(&mut self, service: &Service, deadline: &Deadline) -> Result<(), Problem> {
+        self.attached = self.asking.attach(&deadline.until())?;
+        let prepared = service
+            .read_media(&self.attached.media, &deadline.until())
+            .and_then(|media| {
+                service.prepare_with_media(self.asking.decision(), media, self.asking.settings())
+            });
+        let prepared = prepared.map_err(|error| {
+            let of_medium = self.attached.blame(&error);
+            of_medium.unwrap_or_else(|| self.asking.blame(&error))
+        })?;
+        self.prepared = Some(prepared);
+        Ok(())
+    }
+}
+
 impl App {
-    /// Prepares, queues and runs one request; `prepare` says what deadline the request asks for once it knows. Dropping the future takes the request out of the queue.
+    /// Reads, prepares, queues and runs one request. Dropping the future takes the request out of the queue.
     ///
     /// # Errors
-    /// What `prepare` says; a full queue, a passed deadline, a stopping server, a failed engine.
-    pub(super) async fn answer<X, F>(&self, arrival: Arrival, prepare: F) -> Result<Answered<X>, Problem>
+    /// What `read` and its request say; a full queue, a passed deadline, a stopping server, a failed engine.
+    pub(super) async fn answer<A, F>(&self, arrival: Arrival, read: F) -> Result<Answered<A::Extra>, Problem>
     where
-        X: Send + 'static,
-        F: FnOnce(&Service, &Deadline) -> Result<Ready<X>, Problem> + Send + 'static,
+        A: Asking,
+        F: FnOnce(&Service) -> Result<A, Problem> + Send + 'static,
     {
         if arrival.stopping {
             return Err(App::stopping_problem());
         }
         let deadline = Arc::new(Deadline::new(arrival.at, self.limits.deadline));
-        let permit = deadline.bound(self.preparing.enter()).await??;
-        let service = Arc::clone(&self.service);
-        let known = Arc::clone(&deadline);
-        let ready = tokio::task::spawn_blocking(move || {
-            let ready = prepare(&service, &known);
-            // Held by the work and not by the request, so that requests that were dropped still count.
-            drop(permit);
-            ready
-        });
-        let Ready {
-            decision,
-            prepared,
-            extra,
-        } = deadline.bound(ready).await?.map_err(|error| {
-            tracing::error!(%error, "preparing a request panicked");
-            Problem::new(
+        // Dropped with this future, when the caller leaves or was answered.
+        let _caller = deadline.caller();
+        let mut work = self
+            .prepare_on(&self.preparing, &deadline, move |service, deadline| {
+                let asking = read(service)?;
+                deadline.ask(asking.deadline());
+                let mut work = InWork {
+                    asking,
+                    attached: Attached::default(),
+                    prepared: None,
+                };
+                if !work.asking.brings_media() {
+                    work.prepare(service, deadline)?;
+                }
+                Ok(work)
+            })
+            .await?;
+        if work.prepared.is_none() {
+            work = self
+                .prepare_on(&self.preparing_media, &deadline, move |service, deadline| {
+                    work.prepare(service, deadline)?;
+                    Ok(work)
+                })
+                .await?;
+        }
+        let (decision, extra) = work.asking.into_parts();
+        let Some(prepared) = work.prepared else {
+            return Err(Problem::new(
                 ProblemKind::Internal,
-                "the server failed on this request; its log says why",
-            )
-        })??;
+                "the request was not prepared",
+            ));
+        };
         let most = self.limits.request_tokens;
         if prepared.tokens() > most {
             return Err(Problem::new(
@@ -181,5 +212,34 @@ impl App {
             timings,
             extra,
         })
+    }
+
+    /// Runs `work` on a blocking thread, once `lane` has room for it and up to the deadline.
+    async fn prepare_on<T, F>(
+        &self,
+        lane: &Preparing,
+        deadline: &Arc<Deadline>,
+        work: F,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Service, &Deadline) -> Result<T, Problem> + Send + 'static,
+    {
+        let permit = deadline.bound(lane.enter()).await??;
+        let service = Arc::clone(&self.service);
+        let known = Arc::clone(deadline);
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&service, &known);
+            // Held by the work and not by the request, so that requests that were dropped still count.
+            drop(permit);
+            done
+        });
+        deadline.bound(done).await?.map_err(|error| {
+            tracing::error!(%error, "preparing a request panicked");
+            Problem::new(
+                ProblemKind::Internal,
+                "the server failed on this request; its log says why",
+            )
+        })?
     }
 }

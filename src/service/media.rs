@@ -9,6 +9,7 @@ use assize_preprocess::audio::{self, AudioError, AudioLimits, SAMPLES_PER_FRAME}
 use assize_preprocess::image::{self, ImageError, ImageLimits, ImagePatches, SoftTokenBudget};
 use assize_preprocess::prompt::{FrameOutline, FrameScale, MediaForm, MediumOutline};
 use assize_preprocess::video::{self, RgbFrame, VideoError, VideoLimits};
+use assize_preprocess::{Excess, PromptError, Until};
 use bytes::Bytes;
 
 use super::{Service, ServiceError};
@@ -60,6 +61,9 @@ pub enum MediumError {
     /// A preprocessor gave something that the engine does not take.
     #[error("the medium gives no usable numbers: {0}")]
     Internal(String),
+    /// Nobody waits for it any more.
+    #[error("the deadline passed before the medium was read")]
+    OutOfTime,
     /// A kind that the model does not take.
     #[error("this model takes no {kind}: {takes}")]
     NotTaken {
@@ -89,7 +93,8 @@ impl MediumError {
             | Self::Image(ImageError::UnsupportedKind { .. } | ImageError::UnsupportedFeature { .. })
             | Self::Audio(AudioError::UnsupportedKind(_))
             | Self::Video(VideoError::UnsupportedKind(_)) => MediumFault::Unsupported,
-            Self::Image(ImageError::TooLarge { .. })
+            Self::OutOfTime
+            | Self::Image(ImageError::TooLarge { .. })
             | Self::Audio(AudioError::TooLarge { .. } | AudioError::OutOfTime { .. })
             | Self::Video(VideoError::TooLarge { .. } | VideoError::OutOfTime { .. }) => {
                 MediumFault::TooLarge
@@ -147,20 +152,26 @@ impl Service {
         self.form.media().is_some() && self.backbone.description().media.is_some()
     }
 
-    /// Decodes media and cuts them into patches and frames. Pure computation on the calling thread, which gives up on sounds
-    /// and videos `until` when nobody waits any more.
+    /// Decodes media and cuts them into patches and frames. Pure computation on the calling thread, which goes on `until`
+    /// nobody waits any more.
     ///
     /// # Errors
     /// The model takes none of that kind, or a file is of an unknown kind, too large, broken or empty.
-    pub fn read_media(
-        &self,
-        media: &[RawMedium],
-        until: Option<Instant>,
-    ) -> Result<PreparedMedia, ServiceError> {
+    pub fn read_media(&self, media: &[RawMedium], until: &Until) -> Result<PreparedMedia, ServiceError> {
         let mut prepared = PreparedMedia::default();
         for (index, medium) in media.iter().enumerate() {
             self.read_medium(medium, until, &mut prepared)
                 .map_err(|error| ServiceError::Medium { index, error })?;
+            // Seen before time is spent on the next one.
+            let soft_tokens: usize = prepared.reports.iter().map(|report| report.soft_tokens).sum();
+            if soft_tokens > self.context() {
+                return Err(ServiceError::Prompt(PromptError::TooLong {
+                    needed: soft_tokens,
+                    at_least: true,
+                    allowed: self.context(),
+                    excess: Excess::Media(soft_tokens),
+                }));
+            }
         }
         Ok(prepared)
     }
@@ -168,13 +179,12 @@ impl Service {
     fn read_medium(
         &self,
         raw: &RawMedium,
-        until: Option<Instant>,
+        until: &Until,
         prepared: &mut PreparedMedia,
     ) -> Result<(), MediumError> {
-        let time = |limit: Duration| {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            left.map_or(limit, |left| left.min(limit))
-        };
+        if until.is_over() {
+            return Err(MediumError::OutOfTime);
+        }
         let form = self.form.media().filter(|_| self.takes_media());
         let not_taken = || MediumError::NotTaken {
             kind: raw.kind.name(),
@@ -201,7 +211,7 @@ impl Service {
                 let form = form.and_then(|form| form.audio.as_ref()).ok_or_else(not_taken)?;
                 let limits = AudioLimits {
                     length: Duration::from_secs(form.seconds.into()),
-                    time: time(AudioLimits::default().time),
+                    until: until.clone(),
                     ..AudioLimits::default()
                 };
                 let waveform = audio::decode(&raw.bytes, &limits)?;
@@ -232,7 +242,7 @@ impl Service {
                 let count = NonZeroUsize::new(form.frames).unwrap_or(NonZeroUsize::MIN);
                 let mut cutting = Duration::ZERO;
                 let limits = VideoLimits {
-                    time: time(VideoLimits::default().time),
+                    until: until.clone(),
                     ..VideoLimits::default()
                 };
                 // Each frame is cut as it comes, so that one at most is held at its full size.

@@ -52,7 +52,7 @@ pub(super) fn decode(
         AudioKind::Wav => c"wav",
         _ => c"ogg",
     };
-    let mut input = Input::open(bytes, demuxer, mono.deadline()).map_err(failed)?;
+    let mut input = Input::open(bytes, demuxer, mono.until()).map_err(failed)?;
     let stream = input
         .best_stream(AVMediaType::AVMEDIA_TYPE_AUDIO)
         .ok_or(AudioError::NoAudioStream { kind: kind.name() })?;

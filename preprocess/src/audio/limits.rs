@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::Until;
+
 /// Limits on one sound.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct AudioLimits {
     /// The most bytes that a file may have; a larger one is [`AudioError::TooLarge`](super::AudioError::TooLarge).
     pub bytes: usize,
@@ -11,6 +13,8 @@ pub struct AudioLimits {
     pub length: Duration,
     /// The time that decoding may take, after which it is [`AudioError::OutOfTime`](super::AudioError::OutOfTime).
     pub time: Duration,
+    /// Until when anybody waits.
+    pub until: Until,
 }
 
 impl Default for AudioLimits {
@@ -19,6 +23,7 @@ impl Default for AudioLimits {
             bytes: 64 << 20,
             length: Duration::from_secs(30),
             time: Duration::from_secs(10),
+            until: Until::default(),
         }
     }
 }

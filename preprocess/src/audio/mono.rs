@@ -1,8 +1,7 @@
 //! The decoded samples of a sound, averaged to one channel as they arrive.
 
-use std::time::{Duration, Instant};
-
 use super::{AudioError, AudioLimits, resample};
+use crate::Until;
 
 /// Largest sample that is taken: 32-bit integers that were written as floats without being scaled still pass. The squares
 /// of much larger ones would overflow in the model, which would then hear silence.
@@ -21,7 +20,7 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Mono {
     limits: AudioLimits,
-    deadline: Instant,
+    until: Until,
     /// Set by the first samples.
     source: Option<Source>,
     samples: Vec<f32>,
@@ -38,12 +37,9 @@ pub(super) struct Source {
 
 impl Mono {
     pub(super) fn new(limits: &AudioLimits) -> Self {
-        let now = Instant::now();
         Self {
             limits: limits.clone(),
-            deadline: now
-                .checked_add(limits.time)
-                .unwrap_or(now + Duration::from_secs(86_400)),
+            until: limits.until.within(limits.time),
             source: None,
             samples: Vec::new(),
             others: false,
@@ -51,8 +47,8 @@ impl Mono {
     }
 
     /// When decoding must be done.
-    pub(super) fn deadline(&self) -> Instant {
-        self.deadline
+    pub(super) fn until(&self) -> Until {
+        self.until.clone()
     }
 
     /// Samples of one channel so far, at the rate of the file.
@@ -72,7 +68,7 @@ impl Mono {
         channels: usize,
         interleaved: &[f32],
     ) -> Result<Next, AudioError> {
-        if Instant::now() > self.deadline {
+        if self.until.is_over() {
             return Err(AudioError::OutOfTime {
                 limit: self.limits.time,
             });

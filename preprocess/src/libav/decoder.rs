@@ -58,6 +58,9 @@ impl Decoder {
         unsafe {
             let context = decoder.context.as_mut();
             context.thread_count = threads;
+            // Damage is an error, never something to guess over.
+            context.err_recognition = AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_EXPLODE;
+            context.error_concealment = 0;
             context.max_pixels = i64::try_from(max_pixels).unwrap_or(i64::MAX);
             context.pkt_timebase = AVRational {
                 num: stream.time_base.0,

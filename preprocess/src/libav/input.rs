@@ -3,13 +3,13 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Once;
-use std::time::Instant;
 
 use ffmpeg_next::Packet;
 use ffmpeg_next::ffi::*;
 use ffmpeg_next::packet::Mut as _;
 
 use super::LibavError;
+use crate::Until;
 
 /// How much is read from the slice at a time.
 const BUFFER: usize = 64 << 10;
@@ -25,7 +25,7 @@ pub(crate) struct Input<'a> {
 struct Source<'a> {
     bytes: &'a [u8],
     at: usize,
-    deadline: Instant,
+    until: Until,
 }
 
 /// One stream of an open file.
@@ -48,8 +48,8 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     ///
-    /// The demuxer is missing, does not accept the bytes, or `deadline` has passed.
-    pub(crate) fn open(bytes: &'a [u8], demuxer: &CStr, deadline: Instant) -> Result<Self, LibavError> {
+    /// The demuxer is missing, does not accept the bytes, or `until` is over.
+    pub(crate) fn open(bytes: &'a [u8], demuxer: &CStr, until: Until) -> Result<Self, LibavError> {
         static QUIET: Once = Once::new();
         // SAFETY: sets a global integer; errors come back as codes, and standard error belongs to the server's log.
         QUIET.call_once(|| unsafe { av_log_set_level(AV_LOG_QUIET) });
@@ -62,11 +62,7 @@ impl<'a> Input<'a> {
                 demuxer.to_string_lossy()
             )));
         }
-        let mut source = Box::new(Source {
-            bytes,
-            at: 0,
-            deadline,
-        });
+        let mut source = Box::new(Source { bytes, at: 0, until });
         let opaque = ptr::from_mut(source.as_mut()).cast::<c_void>();
         let io = new_io(opaque)?;
         // SAFETY: allocates; the result is checked.
@@ -91,7 +87,7 @@ impl<'a> Input<'a> {
         if code < 0 {
             free_io(io);
             // Some demuxers call a refused read damage.
-            return Err(if Instant::now() > deadline {
+            return Err(if source.until.is_over() {
                 LibavError::OutOfTime
             } else {
                 LibavError::from_code("reading its header", code)
@@ -113,7 +109,7 @@ impl<'a> Input<'a> {
     ///
     /// [`LibavError::OutOfTime`].
     pub(crate) fn in_time(&self) -> Result<(), LibavError> {
-        if Instant::now() > self.source.deadline {
+        if self.source.until.is_over() {
             return Err(LibavError::OutOfTime);
         }
         Ok(())
@@ -311,7 +307,7 @@ pub(super) fn out_of_memory(step: &'static str) -> LibavError {
 unsafe extern "C" fn read_slice(opaque: *mut c_void, buffer: *mut u8, size: c_int) -> c_int {
     // SAFETY: `opaque` is the boxed `Source` of the `Input` that is reading.
     let source = unsafe { &mut *opaque.cast::<Source<'_>>() };
-    if Instant::now() > source.deadline {
+    if source.until.is_over() {
         return AVERROR_EXIT;
     }
     let left = source.bytes.get(source.at..).unwrap_or_default();
@@ -347,8 +343,8 @@ unsafe extern "C" fn seek_slice(opaque: *mut c_void, offset: i64, whence: c_int)
 
 unsafe extern "C" fn is_late(opaque: *mut c_void) -> c_int {
     // SAFETY: as in `read_slice`, and the field is never written after the box was made.
-    let deadline = unsafe { (*opaque.cast::<Source<'_>>()).deadline };
-    c_int::from(Instant::now() > deadline)
+    let until = unsafe { &(*opaque.cast::<Source<'_>>()).until };
+    c_int::from(until.is_over())
 }
 
 unsafe extern "C" fn refuse_other_files(

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::Until;
+
 /// Limits on one video.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct VideoLimits {
     /// The most bytes that a file may have.
     pub bytes: usize,
@@ -13,6 +15,8 @@ pub struct VideoLimits {
     pub frames: usize,
     /// The time that decoding may take.
     pub time: Duration,
+    /// Until when anybody waits.
+    pub until: Until,
 }
 
 impl Default for VideoLimits {
@@ -24,6 +28,7 @@ impl Default for VideoLimits {
             // Three hours at 60 frames a second.
             frames: 648_000,
             time: Duration::from_secs(30),
+            until: Until::default(),
         }
     }
 }

@@ -17,7 +17,6 @@ mod sequential;
 mod track;
 
 use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
 
 pub use error::VideoError;
 pub use form::{FrameRate, FrameTime, VideoForm};
@@ -148,11 +147,8 @@ fn sample_by<T>(
             reason,
         });
     }
-    let now = Instant::now();
-    let deadline = now
-        .checked_add(limits.time)
-        .unwrap_or(now + Duration::from_secs(86_400));
-    let mut track = VideoTrack::open(bytes, kind, limits, deadline)?;
+    let until = limits.until.within(limits.time);
+    let mut track = VideoTrack::open(bytes, kind, limits, until)?;
     let table = PacketTable::scan(&mut track)?;
     if let (Way::Shortest, Some(shown)) = (way, &table.shown)
         && let (Some(first), Some(last)) = (shown.first(), shown.last())

@@ -1,7 +1,5 @@
 //! The video track of an open file.
 
-use std::time::Instant;
-
 use ffmpeg_next::ffi::{AV_FRAME_FLAG_CORRUPT, AV_NOPTS_VALUE, AVCodecID, AVMediaType};
 use ffmpeg_next::{Frame, Packet};
 
@@ -9,6 +7,7 @@ use super::colour::RgbConverter;
 use super::kind::VideoKind;
 use super::rotation::Orientation;
 use super::{FrameTime, RgbFrame, VideoError, VideoLimits};
+use crate::Until;
 use crate::libav::{Decoder, Input, LibavError, Received, Stream};
 
 /// Decoders that may run. FFmpeg has hundreds, many of them old and seldom tested.
@@ -36,7 +35,7 @@ pub(super) struct VideoTrack<'a> {
     pub(super) limits: &'a VideoLimits,
     pub(super) input: Input<'a>,
     pub(super) stream: Stream,
-    deadline: Instant,
+    until: Until,
 }
 
 impl<'a> VideoTrack<'a> {
@@ -44,10 +43,10 @@ impl<'a> VideoTrack<'a> {
         bytes: &'a [u8],
         kind: VideoKind,
         limits: &'a VideoLimits,
-        deadline: Instant,
+        until: Until,
     ) -> Result<Self, VideoError> {
         let failed = |e| failed(kind, limits, e);
-        let mut input = Input::open(bytes, kind.demuxer(), deadline).map_err(failed)?;
+        let mut input = Input::open(bytes, kind.demuxer(), until.clone()).map_err(failed)?;
         let stream = input
             .best_stream(AVMediaType::AVMEDIA_TYPE_VIDEO)
             .ok_or(VideoError::NoVideoStream { kind: kind.name() })?;
@@ -73,13 +72,13 @@ impl<'a> VideoTrack<'a> {
             limits,
             input,
             stream,
-            deadline,
+            until,
         })
     }
 
     /// Opens the file again, at its first packet.
     pub(super) fn reopen(&mut self) -> Result<(), VideoError> {
-        *self = Self::open(self.bytes, self.kind, self.limits, self.deadline)?;
+        *self = Self::open(self.bytes, self.kind, self.limits, self.until.clone())?;
         Ok(())
     }
 

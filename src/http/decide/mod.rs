@@ -4,9 +4,13 @@ mod request;
 mod response;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+
+use assize_preprocess::Until;
+use assize_preprocess::decision::Decision;
 
 pub use request::{DecideOption, DecideQuestion, DecideRequest, QuestionType};
 pub use response::{
@@ -15,10 +19,14 @@ pub use response::{
 };
 
 use super::app::App;
-use super::body::receive;
+use super::asking::Asking;
+use super::body::{PlainBody, receive};
+use super::fetch::Fetcher;
 use super::media::Attached;
-use super::pipeline::{Arrival, Ready};
+use super::pipeline::Arrival;
 use super::problem::Problem;
+use crate::service::{DecisionSettings, ServiceError};
+use request::Asked;
 
 /// Answers closed questions about a state.
 ///
@@ -74,25 +82,58 @@ pub(super) async fn decide(State(app): State<Arc<App>>, request: Request) -> Res
     let body = receive(request, app.body_limits()).await?;
     let fetcher = app.fetcher.clone();
     let answered = app
-        .answer(arrival, move |service, deadline| {
+        .answer(arrival, move |service| {
             let body = body.into_plain()?;
             let request = DecideRequest::parse(&body.json)?;
             request.check_model(service)?;
-            let mut asked = request.into_asked()?;
-            deadline.ask(asked.deadline);
-            let attached = Attached::gather(asked.media.take(), body.parts, fetcher.as_deref())?;
-            let prepared = service
-                .read_media(&attached.media, Some(deadline.at()))
-                .and_then(|media| service.prepare_with_media(&asked.decision, media, asked.settings))
-                .map_err(|error| attached.blame(&error).unwrap_or_else(|| asked.blame(&error)))?;
-            Ok(Ready {
-                decision: asked.decision,
-                prepared,
-                extra: asked.ids,
+            Ok(DecideAsking {
+                asked: request.into_asked()?,
+                body,
+                fetcher,
             })
         })
         .await?;
     let timings = answered.timings;
     let response = DecideResponse::new(&app.service, answered);
     Ok((timings.header(), axum::Json(response)).into_response())
+}
+
+/// A request of `POST /decide`, with the rest of its body.
+struct DecideAsking {
+    asked: Asked,
+    body: PlainBody,
+    fetcher: Option<Arc<Fetcher>>,
+}
+
+impl Asking for DecideAsking {
+    type Extra = Vec<Option<String>>;
+
+    fn decision(&self) -> &Decision {
+        &self.asked.decision
+    }
+
+    fn settings(&self) -> DecisionSettings {
+        self.asked.settings
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        self.asked.deadline
+    }
+
+    fn brings_media(&self) -> bool {
+        self.asked.media.as_ref().is_some_and(|media| !media.is_empty()) || !self.body.parts.is_empty()
+    }
+
+    fn attach(&mut self, until: &Until) -> Result<Attached, Problem> {
+        let parts = std::mem::take(&mut self.body.parts);
+        Attached::gather(self.asked.media.take(), parts, self.fetcher.as_deref(), until)
+    }
+
+    fn blame(&self, error: &ServiceError) -> Problem {
+        self.asked.blame(error)
+    }
+
+    fn into_parts(self) -> (Decision, Self::Extra) {
+        (self.asked.decision, self.asked.ids)
+    }
 }

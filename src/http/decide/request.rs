@@ -76,8 +76,7 @@ pub struct DecideRequest {
     #[serde(default)]
     when_false: Option<TextOrJson>,
     /// Option orders to average over, in the same forward pass; 1 is the caller's order alone. It changes an answer only
-    /// where the model's prompt form shows options: the default model's shows those of a predicate, and options with a
-    /// description.
+    /// where the model's prompt form shows the options; `orders` in the answer says how many were averaged over.
     #[serde(default)]
     #[schema(value_type = Option<usize>, minimum = 1, maximum = 256, default = 1)]
     order_averages: Option<OrderAverages>,

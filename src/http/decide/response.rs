@@ -149,7 +149,8 @@ pub struct ChosenOption {
     pub option: String,
     /// From 0 to 1; all of a question's sum to 1.
     pub probability: f64,
-    /// The readout's score in log space; softmax over the options gives the raw probabilities.
+    /// The readout's score in log space, or the log of the mean probability where several orders were averaged over; softmax
+    /// over the options gives the raw probabilities.
     pub raw_score: f32,
 }
 
@@ -200,7 +201,7 @@ pub struct LevelProbability {
     pub description: TextOrJson,
     /// From 0 to 1; all of a question's sum to 1.
     pub probability: f64,
-    /// The readout's score in log space.
+    /// The readout's score in log space, or the log of the mean probability where several orders were averaged over.
     pub raw_score: f32,
 }
 

@@ -5,7 +5,10 @@ mod request;
 mod response;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use assize_preprocess::Until;
+use assize_preprocess::decision::Decision;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 
@@ -13,10 +16,13 @@ pub use request::SystemOneRequest;
 pub use response::SystemOneResponse;
 
 use super::app::App;
-use super::body::receive;
+use super::asking::Asking;
+use super::body::{PlainBody, receive};
 use super::json;
-use super::pipeline::{Arrival, Ready};
+use super::media::Attached;
+use super::pipeline::Arrival;
 use super::problem::Problem;
+use crate::service::{DecisionSettings, ServiceError};
 use request::Asked;
 
 /// Answers named questions about a state, in the shape of System One.
@@ -47,22 +53,54 @@ pub(super) async fn systemone(State(app): State<Arc<App>>, request: Request) -> 
     let arrival = Arrival::now(&app);
     let body = receive(request, app.body_limits()).await?;
     let answered = app
-        .answer(arrival, |service, deadline| {
+        .answer(arrival, |service| {
             let body = body.into_plain()?;
-            let mut asked = Asked::read(json::parse(&body.json)?, service)?;
-            let attached = std::mem::take(&mut asked.assets).attach(body.parts)?;
-            let prepared = service
-                .read_media(&attached.media, Some(deadline.at()))
-                .and_then(|media| service.prepare_with_media(&asked.decision, media, Default::default()))
-                .map_err(|error| attached.blame(&error).unwrap_or_else(|| asked.blame(&error)))?;
-            Ok(Ready {
-                decision: asked.decision,
-                prepared,
-                extra: asked.ids,
+            Ok(SystemOneAsking {
+                asked: Asked::read(json::parse(&body.json)?, service)?,
+                body,
             })
         })
         .await?;
     let timings = answered.timings;
     let response = SystemOneResponse::new(&app.service, answered);
     Ok((timings.header(), axum::Json(response)).into_response())
+}
+
+/// A request of `POST /v1/systemone`, with the rest of its body.
+struct SystemOneAsking {
+    asked: Asked,
+    body: PlainBody,
+}
+
+impl Asking for SystemOneAsking {
+    type Extra = Vec<String>;
+
+    fn decision(&self) -> &Decision {
+        &self.asked.decision
+    }
+
+    fn settings(&self) -> DecisionSettings {
+        DecisionSettings::default()
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        None
+    }
+
+    fn brings_media(&self) -> bool {
+        !self.asked.assets.is_empty() || !self.body.parts.is_empty()
+    }
+
+    fn attach(&mut self, _until: &Until) -> Result<Attached, Problem> {
+        let parts = std::mem::take(&mut self.body.parts);
+        std::mem::take(&mut self.asked.assets).attach(parts)
+    }
+
+    fn blame(&self, error: &ServiceError) -> Problem {
+        self.asked.blame(error)
+    }
+
+    fn into_parts(self) -> (Decision, Self::Extra) {
+        (self.asked.decision, self.asked.ids)
+    }
 }
