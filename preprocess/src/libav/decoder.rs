@@ -10,6 +10,13 @@ use ffmpeg_next::packet::Ref as _;
 use super::input::out_of_memory;
 use super::{Input, LibavError, Stream};
 
+const MPEG_FAMILY: [AVCodecID; 4] = [
+    AVCodecID::AV_CODEC_ID_MPEG4,
+    AVCodecID::AV_CODEC_ID_MSMPEG4V3,
+    AVCodecID::AV_CODEC_ID_H263,
+    AVCodecID::AV_CODEC_ID_MPEG2VIDEO,
+];
+
 /// An open decoder.
 pub(crate) struct Decoder {
     context: NonNull<AVCodecContext>,
@@ -57,7 +64,13 @@ impl Decoder {
         // SAFETY: the context is not open yet and has no other user.
         unsafe {
             let context = decoder.context.as_mut();
-            context.thread_count = threads;
+            // Decoders of this family that stop at damage end the process where several threads decode frames (FFmpeg 5.1,
+            // an assertion in decode.c).
+            context.thread_count = if MPEG_FAMILY.contains(&stream.codec) {
+                1
+            } else {
+                threads
+            };
             // Damage is an error, never something to guess over.
             context.err_recognition = AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_EXPLODE;
             context.error_concealment = 0;
