@@ -76,4 +76,51 @@ pub enum CalibrationError {
     /// A number of bins that makes no sense.
     #[error("0 bins: use at least one, usually 10 or 15")]
     NoBins,
+    /// A setting out of its range.
+    #[error("{name} is {value}: it must be {must}")]
+    Setting {
+        /// Which setting.
+        name: &'static str,
+        /// What it is.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// A calibrator or a guarantee was given rows that it is not made for.
+    #[error("{what} needs {needs}, and was given {found}")]
+    NotApplicable {
+        /// Which calibrator.
+        what: &'static str,
+        /// What it needs.
+        needs: String,
+        /// What it was given.
+        found: String,
+    },
+    /// Scores separate the labels, so that the likelihood has no maximum.
+    #[error("the scores separate true from false rows, so {0} has no finite fit: use smoothed targets")]
+    Separable(&'static str),
+    /// The optimiser gave up.
+    #[error("{what} could not be fitted: {reason}")]
+    Fit {
+        /// Which calibrator.
+        what: &'static str,
+        /// What the optimiser said.
+        reason: String,
+    },
+    /// A stored object that contradicts itself.
+    #[error("no valid {what}: {reason}")]
+    Stored {
+        /// What should have been stored.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A stored object in a form that this version does not read.
+    #[error("format version {found}: this program reads version {reads}")]
+    FormatVersion {
+        /// What the object says.
+        found: u64,
+        /// What can be read.
+        reads: u64,
+    },
 }

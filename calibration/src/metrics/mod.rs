@@ -77,7 +77,7 @@ pub fn check_sums(rows: &[impl AsRef<[Probability]>], tolerance: f64) -> Result<
 }
 
 /// Checks that every row has a label and the label is one of its options.
-fn check(rows: &[impl AsRef<[Probability]>], labels: &[usize]) -> Result<(), CalibrationError> {
+pub(crate) fn check(rows: &[impl AsRef<[Probability]>], labels: &[usize]) -> Result<(), CalibrationError> {
     check_lengths(rows.len(), labels.len())?;
     match rows
         .iter()
