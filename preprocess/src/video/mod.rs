@@ -6,7 +6,6 @@
 
 mod colour;
 mod error;
-mod form;
 mod kind;
 mod limits;
 mod packets;
@@ -14,15 +13,16 @@ mod picture;
 mod rotation;
 mod seek;
 mod sequential;
+mod time;
 mod track;
 
 use std::num::NonZeroUsize;
 
 pub use error::VideoError;
-pub use form::{FrameRate, FrameTime, VideoForm};
 use kind::VideoKind;
 pub use limits::VideoLimits;
 use packets::PacketTable;
+pub use time::{FrameRate, FrameTime};
 use track::VideoTrack;
 
 use crate::completeness;
@@ -74,7 +74,7 @@ pub struct VideoFrames<T> {
 }
 
 impl<T> VideoFrames<T> {
-    /// The times of the frames as the texts of [`VideoForm::Native`], "MM:SS", from their index and the frame rate.
+    /// The times of the frames as texts, "MM:SS", from their index and the frame rate.
     pub fn time_texts(&self) -> impl Iterator<Item = String> {
         self.frames.iter().map(|f| self.frame_rate.time_text(f.index))
     }

@@ -1,29 +1,6 @@
-//! The two forms in which a model can take a video.
+//! When frames are shown: the rate of a video and the time of one frame.
 
 use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-/// How the frames of a video stand in the prompt. A checkpoint's card says which form it was trained on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VideoForm {
-    /// Each frame is an image of its own, of up to 280 soft tokens, with nothing between them.
-    Frames,
-    /// Gemma 4's own form: each frame has up to 70 soft tokens and stands behind its time as text, "MM:SS".
-    Native,
-}
-
-impl VideoForm {
-    /// The most soft tokens that one frame becomes.
-    #[must_use]
-    pub fn soft_tokens_per_frame(self) -> usize {
-        match self {
-            Self::Frames => 280,
-            Self::Native => 70,
-        }
-    }
-}
 
 /// Frames a second, averaged over the whole video.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -45,7 +22,7 @@ impl FrameRate {
         self.0
     }
 
-    /// The time text of the native form: t = index / rate, minutes = trunc(t div 60), seconds = trunc(t mod 60).
+    /// The time text of Gemma 4's own form of a video, "MM:SS": t = index / rate, minutes = trunc(t div 60), seconds = trunc(t mod 60).
     /// Minutes go past 59.
     #[must_use]
     pub fn time_text(self, index: usize) -> String {
