@@ -99,6 +99,13 @@ impl Picture {
         &self.positions
     }
 
+    /// The numbers of all patches as float32, row-major `[patches, patch_width]`.
+    pub fn floats(&self) -> Vec<f32> {
+        let mut floats = Vec::with_capacity(self.values.len());
+        self.append_patches(0, self.patches(), &mut floats);
+        floats
+    }
+
     /// Appends the numbers of patches `first..first + count` to `out`.
     pub(crate) fn append_patches(&self, first: usize, count: usize, out: &mut Vec<f32>) {
         let width = self.patch_width();

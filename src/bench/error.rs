@@ -48,6 +48,17 @@ pub enum BenchError {
         /// What it said.
         reason: String,
     },
+    /// A medium cannot be used.
+    #[error(transparent)]
+    Medium(#[from] crate::service::MediumError),
+    /// Another program that a measurement needs is missing or failed.
+    #[error("{tool}: {reason}")]
+    Tool {
+        /// The program.
+        tool: String,
+        /// What went wrong, and the remedy.
+        reason: String,
+    },
     /// The system refused something.
     #[error("{path}: {source}")]
     Io {

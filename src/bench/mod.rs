@@ -1,4 +1,4 @@
-//! Benchmarks: speed of the engine and of HTTP, agreement with float32, zero-shot quality, and the peer.
+//! Benchmarks: speed of the engine, of HTTP and of media, agreement with float32, zero-shot quality, and the peer.
 
 mod agreement;
 mod divergence;
@@ -9,6 +9,7 @@ mod identity;
 mod latency;
 mod layer;
 mod layer_reference;
+mod media;
 mod memory;
 mod peaks;
 #[cfg(feature = "peer-llama")]
@@ -35,6 +36,9 @@ pub use identity::Identity;
 pub use latency::{LatencyOptions, LatencyRecord, LatencySubject, latency};
 pub use layer::{EngineVariant, LayerKind, LayerOptions, LayerRecord, layer};
 pub use memory::{MemoryOptions, MemoryRecord, memory};
+pub use media::{
+    MediaFiles, MediaMemoryRecord, MediaOptions, MediaRecord, media, media_memory, media_memory_probe,
+};
 pub use peaks::{Arithmetic, PeakRecord, measure as measure_peaks};
 #[cfg(feature = "peer-llama")]
 pub use peer::PeerFile;

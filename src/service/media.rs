@@ -144,6 +144,21 @@ impl PreparedMedia {
         let of_kind = self.reports.iter().filter(|report| report.kind == kind);
         of_kind.map(|report| report.soft_tokens).sum()
     }
+
+    /// Every picture, frame and sound, in the order of the prompt.
+    pub fn media(&self) -> &[Arc<Medium>] {
+        &self.media
+    }
+
+    /// Decodes one medium and cuts it into the patches or frames of `form`, as [`Service::read_media`] does.
+    ///
+    /// # Errors
+    /// The form takes none of that kind, or the file is of an unknown kind, too large, broken or empty.
+    pub fn of(form: &MediaForm, raw: &RawMedium) -> Result<Self, MediumError> {
+        let mut prepared = Self::default();
+        Service::read_medium(Some(form), raw, &Until::default(), &mut prepared)?;
+        Ok(prepared)
+    }
 }
 
 impl Service {
@@ -158,9 +173,10 @@ impl Service {
     /// # Errors
     /// The model takes none of that kind, or a file is of an unknown kind, too large, broken or empty.
     pub fn read_media(&self, media: &[RawMedium], until: &Until) -> Result<PreparedMedia, ServiceError> {
+        let form = self.form.media().filter(|_| self.takes_media());
         let mut prepared = PreparedMedia::default();
         for (index, medium) in media.iter().enumerate() {
-            self.read_medium(medium, until, &mut prepared)
+            Self::read_medium(form, medium, until, &mut prepared)
                 .map_err(|error| ServiceError::Medium { index, error })?;
             // Seen before time is spent on the next one.
             let soft_tokens: usize = prepared.reports.iter().map(|report| report.soft_tokens).sum();
@@ -177,7 +193,7 @@ impl Service {
     }
 
     fn read_medium(
-        &self,
+        form: Option<&MediaForm>,
         raw: &RawMedium,
         until: &Until,
         prepared: &mut PreparedMedia,
@@ -185,7 +201,6 @@ impl Service {
         if until.is_over() {
             return Err(MediumError::OutOfTime);
         }
-        let form = self.form.media().filter(|_| self.takes_media());
         let not_taken = || MediumError::NotTaken {
             kind: raw.kind.name(),
             takes: takes(form),

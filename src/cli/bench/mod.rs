@@ -2,6 +2,7 @@
 
 mod http;
 mod layer;
+mod media;
 mod model;
 mod quality;
 mod speed;
@@ -51,6 +52,8 @@ enum BenchCommand {
     Memory(layer::MemoryArguments),
     /// What HTTP adds to the engine alone, and throughput of many clients
     Http(http::HttpArguments),
+    /// Decoding and preprocessing of media without a model, against the Python reference pipeline
+    Media(media::MediaArguments),
     /// Agreement of int8 with float32 on real prompts: next-token distribution at the last position
     Agreement(quality::AgreementArguments),
     /// Zero-shot quality on a data set, by prompt form and readout
@@ -93,6 +96,7 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
         BenchCommand::Layer(found) => arguments.print(&found.run()?),
         BenchCommand::Memory(found) => arguments.print(&found.run()?),
         BenchCommand::Http(found) => arguments.print(&[found.run()?]),
+        BenchCommand::Media(found) => found.run(arguments),
         BenchCommand::Agreement(found) => arguments.print(&found.run()?),
         BenchCommand::ZeroShot(found) => arguments.print(&found.run()?),
         BenchCommand::VersusLlama(found) => found.run(arguments),
