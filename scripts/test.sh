@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that must hold, from nothing but Rust, Python 3 and gcc: format, lints, docs, tests on the real default model,
-# the official clients, the optional features, and every command of the README.
+# the official clients, the optional features, every command of the README, and damaged files for every decoder.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -55,5 +55,8 @@ cargo clippy --locked --release --workspace --all-targets --features torch -- -D
 cargo test --locked --release --package assize-models --features torch --no-fail-fast -- torch
 cargo test --locked --release --package assize --features torch --test verify
 target/release/assize verify --fixtures tests/golden/gemma4_unified_tiny --engine torch
+
+phase "fuzzing"
+./scripts/fuzz.sh 30
 
 phase "all passed"

@@ -35,10 +35,10 @@ pub use http::{Address, Client, HttpOptions, HttpRecord, Server, http, http_step
 pub use identity::Identity;
 pub use latency::{LatencyOptions, LatencyRecord, LatencySubject, latency};
 pub use layer::{EngineVariant, LayerKind, LayerOptions, LayerRecord, layer};
-pub use memory::{MemoryOptions, MemoryRecord, memory};
 pub use media::{
     MediaFiles, MediaMemoryRecord, MediaOptions, MediaRecord, media, media_memory, media_memory_probe,
 };
+pub use memory::{MemoryOptions, MemoryRecord, memory};
 pub use peaks::{Arithmetic, PeakRecord, measure as measure_peaks};
 #[cfg(feature = "peer-llama")]
 pub use peer::PeerFile;
