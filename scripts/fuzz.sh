@@ -22,7 +22,9 @@ target_dir=${FUZZ_TARGET_DIR:-$ROOT/fuzz/target}
 # What cargo-fuzz passes, but for the sanitizer. With a named target the flags do not reach build scripts.
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
 -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=16 --cfg fuzzing"
-RUSTFLAGS=$flags cargo build --locked --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$target_dir"
+# The versions that are shipped; only libFuzzer is added to them.
+cp Cargo.lock fuzz/Cargo.lock
+RUSTFLAGS=$flags cargo build --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$target_dir"
 
 media=tests/media
 seeds() {

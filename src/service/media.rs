@@ -260,7 +260,7 @@ impl Service {
                     until: until.clone(),
                     ..VideoLimits::default()
                 };
-                // Each frame is cut as it comes, so that one at most is held at its full size.
+                // Each frame is cut as it comes, so that two at most are held at their full size.
                 let video = video::sample_with(&raw.bytes, count, &limits, |frame| {
                     let started = Instant::now();
                     let patches = patches_of(&frame, budget(form.soft_tokens), scale);

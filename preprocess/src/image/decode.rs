@@ -1,6 +1,7 @@
 //! From the bytes of a file to RGB pixels.
 
 use super::resample::Picture;
+use super::scratch::Scratch;
 use super::{
     ImageError, ImageKind, ImageLimits, ImagePatches, Orientation, PixelScale, SoftTokenBudget, jpeg,
     patches, raster, tagged,
@@ -14,7 +15,7 @@ pub struct DecodedImage {
     pub(super) width: u32,
     pub(super) height: u32,
     pub(super) orientation: Orientation,
-    pub(super) rgb: Vec<u8>,
+    pub(super) rgb: Scratch,
     /// Whether the file holds more pictures.
     pub(super) others: bool,
 }

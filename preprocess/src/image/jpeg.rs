@@ -4,6 +4,7 @@ use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 
 use super::limits::Claim;
 use super::opaque::{self, Layout};
+use super::scratch::Scratch;
 use super::{DecodedImage, ImageError, ImageKind, ImageLimits, Orientation};
 
 /// Scans of one picture; progressive files have about ten, and each takes time however few bytes it has.
@@ -37,7 +38,7 @@ pub(super) fn decode(bytes: &[u8], limits: &ImageLimits) -> Result<DecodedImage,
     )?;
 
     let pitch = header.width * format.size();
-    let mut pixels = vec![0; pitch * header.height];
+    let mut pixels = Scratch::take(pitch * header.height);
     let image = Image {
         pixels: pixels.as_mut_slice(),
         width: header.width,
@@ -55,7 +56,7 @@ pub(super) fn decode(bytes: &[u8], limits: &ImageLimits) -> Result<DecodedImage,
         width: claim.width,
         height: claim.height,
         orientation: structure.orientation,
-        rgb: opaque::to_rgb(pixels, layout),
+        rgb: opaque::to_rgb(pixels, layout).into(),
         others: false,
     })
 }

@@ -16,6 +16,7 @@ mod raster;
 mod resample;
 #[cfg(target_arch = "x86_64")]
 mod resample_avx2;
+mod scratch;
 mod size;
 mod tagged;
 

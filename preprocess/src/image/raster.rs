@@ -82,7 +82,7 @@ fn read(
         width,
         height,
         orientation,
-        rgb: opaque::to_rgb(pixels, layout),
+        rgb: opaque::to_rgb(pixels, layout).into(),
         others,
     })
 }

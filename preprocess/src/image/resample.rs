@@ -2,9 +2,10 @@
 //!
 //! Each pass ends in bytes, so the order of the passes and the rounding between them are part of the result.
 
-use std::borrow::Cow;
+use std::ops::Deref;
 
 use super::bicubic::{AxisFilter, Window};
+use super::scratch::Scratch;
 use super::{ImageError, Orientation, PatchGrid};
 
 /// Bytes of one pixel.
@@ -65,7 +66,7 @@ pub(super) fn resample(
     orientation: Orientation,
     grid: PatchGrid,
     kernel: Kernel,
-) -> Vec<u8> {
+) -> Scratch {
     let (width, height) = orientation.upright_size(picture.width, picture.height);
     let along_x = AxisFilter::new(width, grid.width(), orientation.mirrored_x);
     let along_y = AxisFilter::new(height, grid.height(), orientation.mirrored_y);
@@ -74,34 +75,61 @@ pub(super) fn resample(
     if orientation.transposed {
         let stored = columns(picture.rgb, stored_row, &along_x, kernel);
         let stored = rows(&stored, stored_row, &along_y, kernel);
-        transpose(&stored, grid.height() as usize)
+        transpose(&stored, grid.height() as usize).into()
     } else {
         let stored = rows(picture.rgb, stored_row, &along_x, kernel);
-        columns(&stored, target_row, &along_y, kernel).into_owned()
+        columns(&stored, target_row, &along_y, kernel).into_new()
+    }
+}
+
+/// What a pass gives.
+enum Passed<'a> {
+    /// The source, which has its length already.
+    Same(&'a [u8]),
+    New(Scratch),
+}
+
+impl Passed<'_> {
+    fn into_new(self) -> Scratch {
+        match self {
+            Self::Same(source) => source.to_vec().into(),
+            Self::New(target) => target,
+        }
+    }
+}
+
+impl Deref for Passed<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Same(source) => source,
+            Self::New(target) => target,
+        }
     }
 }
 
 /// Filters every row of `row_bytes` bytes.
-fn rows<'a>(source: &'a [u8], row_bytes: usize, filter: &AxisFilter, kernel: Kernel) -> Cow<'a, [u8]> {
+fn rows<'a>(source: &'a [u8], row_bytes: usize, filter: &AxisFilter, kernel: Kernel) -> Passed<'a> {
     if filter.is_identity() {
-        return Cow::Borrowed(source);
+        return Passed::Same(source);
     }
-    let mut target = vec![0; source.len() / row_bytes.max(1) * filter.len() * CHANNELS];
+    let mut target = Scratch::take(source.len() / row_bytes.max(1) * filter.len() * CHANNELS);
     match kernel {
         Kernel::Portable => portable_rows(source, row_bytes, filter, &mut target),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: this kernel is only chosen where the machine has AVX2.
         Kernel::Avx2 => unsafe { super::resample_avx2::rows(source, row_bytes, filter, &mut target) },
     }
-    Cow::Owned(target)
+    Passed::New(target.into())
 }
 
 /// Filters every column; rows have `row_bytes` bytes.
-fn columns<'a>(source: &'a [u8], row_bytes: usize, filter: &AxisFilter, kernel: Kernel) -> Cow<'a, [u8]> {
+fn columns<'a>(source: &'a [u8], row_bytes: usize, filter: &AxisFilter, kernel: Kernel) -> Passed<'a> {
     if filter.is_identity() {
-        return Cow::Borrowed(source);
+        return Passed::Same(source);
     }
-    let mut target = vec![0; row_bytes * filter.len()];
+    let mut target = Scratch::take(row_bytes * filter.len());
     for (window, target) in filter.windows().zip(target.chunks_exact_mut(row_bytes.max(1))) {
         let source = source.get(window.start * row_bytes..).unwrap_or_default();
         match kernel {
@@ -115,7 +143,7 @@ fn columns<'a>(source: &'a [u8], row_bytes: usize, filter: &AxisFilter, kernel: 
             },
         }
     }
-    Cow::Owned(target)
+    Passed::New(target.into())
 }
 
 fn portable_rows(source: &[u8], row_bytes: usize, filter: &AxisFilter, target: &mut [u8]) {

@@ -60,7 +60,7 @@ pub(super) fn decode(bytes: &[u8], limits: &ImageLimits) -> Result<DecodedImage,
         width,
         height,
         orientation,
-        rgb: opaque::to_rgb(pixels, layout),
+        rgb: opaque::to_rgb(pixels, layout).into(),
         others: decoder.more_images(),
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Of T frames in the order in which they are shown, frame floor(i * T / n) is taken for i = 0 to n - 1. T is counted,
 //! never taken from a header. What becomes of the frames (resizing, patches) is the caller's: each is handed over as
-//! soon as it is decoded, so that no more than one need be held at its full size.
+//! soon as it is decoded, so that no more than two are held at their full size.
 
 mod colour;
 mod error;
@@ -93,20 +93,23 @@ pub fn sample(
     sample_with(bytes, count, limits, |frame| frame)
 }
 
-/// Takes `count` frames as [`sample`] does, and hands each to `map` as soon as it is decoded. A frame can be handed
-/// over twice, if the faster way of decoding turns out not to do for the file.
+/// Takes `count` frames as [`sample`] does, and hands each to `map` as soon as it is decoded, one at a time but in any order
+/// and from any thread. A frame can be handed over twice, if the faster way of decoding turns out not to do for the file.
 ///
 /// # Errors
 ///
 /// See [`VideoError`]; what `map` made until then is dropped.
-pub fn sample_with<T>(
+pub fn sample_with<T: Send>(
     bytes: &[u8],
     count: NonZeroUsize,
     limits: &VideoLimits,
-    mut map: impl FnMut(RgbFrame) -> T,
+    mut map: impl FnMut(RgbFrame) -> T + Send,
 ) -> Result<VideoFrames<T>, VideoError> {
     sample_by(bytes, count, limits, Way::Shortest, &mut map)
 }
+
+/// What a caller makes of a frame.
+type Map<'m, T> = dyn FnMut(RgbFrame) -> T + Send + 'm;
 
 /// How the frames are reached. Both ways give the same frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,12 +124,12 @@ enum Way {
     Everything,
 }
 
-fn sample_by<T>(
+fn sample_by<T: Send>(
     bytes: &[u8],
     count: NonZeroUsize,
     limits: &VideoLimits,
     way: Way,
-    map: &mut dyn FnMut(RgbFrame) -> T,
+    map: &mut Map<'_, T>,
 ) -> Result<VideoFrames<T>, VideoError> {
     if bytes.len() > limits.bytes {
         return Err(VideoError::TooLarge {

@@ -2,15 +2,20 @@
 //! no other picture refers to.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use ffmpeg_next::Packet;
 
 use super::packets::{PacketEntry, PacketTable};
-use super::track::{PictureDecoder, VideoTrack};
-use super::{RgbFrame, SampledFrame, VideoError, sampled_index};
+use super::track::{PictureDecoder, THREADS, VideoTrack};
+use super::{Map, SampledFrame, VideoError, sampled_index};
 
 /// Below so many bytes, reading on is cheaper than looking a key frame up.
 const NEAR: i64 = 4 << 20;
+/// Groups that are decoded at once, each by one thread. A decoder with two threads waits more: its pipeline runs empty at
+/// every start, and while a frame is cut.
+const WORKERS: usize = THREADS as usize;
 
 /// Decodes `count` of the shown frames; `None` if what comes out is not what the packets promised, so that only
 /// decoding everything can tell.
@@ -18,33 +23,106 @@ const NEAR: i64 = 4 << 20;
 /// # Errors
 ///
 /// Only [`VideoError::OutOfTime`] and damage to the container; a frame that cannot be decoded is `None`.
-pub(super) fn sample<T>(
+pub(super) fn sample<T: Send>(
     track: &mut VideoTrack<'_>,
     table: &PacketTable,
     shown: &[u32],
     count: usize,
-    map: &mut dyn FnMut(RgbFrame) -> T,
+    map: &mut Map<'_, T>,
 ) -> Result<Option<Vec<SampledFrame<T>>>, VideoError> {
     let Some(groups) = group(&table.packets, shown, count) else {
         return Ok(None);
     };
-    let mut reader = Reader {
+    let workers = groups.len().clamp(1, WORKERS);
+    let work = Work {
         table,
-        // The scan ended there, so that the first key frame is looked up.
-        next: table.packets.len(),
-        pending: false,
-        packet: Packet::empty(),
+        groups: Mutex::new(longest_last(groups)),
+        frames: Mutex::new((0..count).map(|_| None).collect()),
+        map: Mutex::new(map),
+        threads: if workers == 1 { THREADS } else { 1 },
     };
-    let mut decoder = PictureDecoder::open(track)?;
-    let mut frames: Vec<Option<SampledFrame<T>>> = (0..count).map(|_| None).collect();
-    for (start, wanted) in groups {
-        match decode_group(track, &mut reader, &mut decoder, start, &wanted, &mut frames, map) {
-            Ok(true) => {}
-            Ok(false) | Err(VideoError::Damaged { .. }) => return Ok(None),
-            Err(e) => return Err(e),
+    let same = (track.bytes, track.kind, track.limits, track.until.clone());
+    let all = thread::scope(|scope| {
+        let work = &work;
+        let other = |_| {
+            let (bytes, kind, limits, until) = same.clone();
+            scope.spawn(move || match VideoTrack::open(bytes, kind, limits, until) {
+                Ok(mut track) => work.run(&mut track),
+                Err(error) => Err(error),
+            })
+        };
+        let others: Vec<_> = (1..workers).map(other).collect();
+        let mut all = work.run(track);
+        for other in others {
+            let done = other
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all = match (all, done) {
+                (Ok(all), Ok(done)) => Ok(all && done),
+                // Out of time is the one error that another way of decoding does not help against.
+                (Err(error @ VideoError::OutOfTime { .. }), _) | (_, Err(error)) | (Err(error), _) => {
+                    Err(error)
+                }
+            };
         }
+        all
+    });
+    match all {
+        Ok(true) => Ok(inner(work.frames).into_iter().collect()),
+        Ok(false) | Err(VideoError::Damaged { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(frames.into_iter().collect())
+}
+
+/// What the workers share. Each takes the next group as soon as it is done with one.
+struct Work<'w, T> {
+    table: &'w PacketTable,
+    groups: Mutex<Vec<(usize, Vec<Wanted>)>>,
+    frames: Mutex<Vec<Option<SampledFrame<T>>>>,
+    map: Mutex<&'w mut Map<'w, T>>,
+    /// Threads of each decoder.
+    threads: i32,
+}
+
+impl<T> Work<'_, T> {
+    /// Decodes groups until there are none; whether all frames of them came out.
+    fn run(&self, track: &mut VideoTrack<'_>) -> Result<bool, VideoError> {
+        let mut reader = Reader {
+            table: self.table,
+            // Behind the end, so that the first key frame is looked up.
+            next: self.table.packets.len(),
+            pending: false,
+            packet: Packet::empty(),
+        };
+        let mut decoder = PictureDecoder::open(track, self.threads)?;
+        let next = || lock(&self.groups).pop();
+        while let Some((start, wanted)) = next() {
+            let done = self.decode_group(track, &mut reader, &mut decoder, start, &wanted);
+            if !matches!(done, Ok(true)) {
+                // What the others would still decode is of no use.
+                lock(&self.groups).clear();
+                return done;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The groups, those that take longest at the end, from where they are taken first.
+fn longest_last(groups: BTreeMap<usize, Vec<Wanted>>) -> Vec<(usize, Vec<Wanted>)> {
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    let last = |wanted: &[Wanted]| wanted.iter().map(|w| w.packet).max();
+    groups.sort_by_key(|(start, wanted)| last(wanted).unwrap_or(*start) - start);
+    groups
+}
+
+/// What a panic left half done is never looked at: the panic goes on.
+fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn inner<V>(mutex: Mutex<V>) -> V {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A chosen frame: its place among the chosen, its index in the video, its packet.
@@ -74,49 +152,58 @@ fn group(packets: &[PacketEntry], shown: &[u32], count: usize) -> Option<BTreeMa
     Some(groups)
 }
 
-/// Whether all wanted frames of one group came out.
-fn decode_group<T>(
-    track: &mut VideoTrack<'_>,
-    reader: &mut Reader<'_>,
-    decoder: &mut PictureDecoder,
-    start: usize,
-    wanted: &[Wanted],
-    frames: &mut [Option<SampledFrame<T>>],
-    map: &mut dyn FnMut(RgbFrame) -> T,
-) -> Result<bool, VideoError> {
-    let packets = &reader.table.packets;
-    let last = wanted.iter().map(|w| w.packet).max().unwrap_or(start);
-    let by_time: BTreeMap<i64, Wanted> = wanted
-        .iter()
-        .map(|w| (packets[w.packet].time_stamp, *w))
-        .collect();
-    let is_wanted = |packet: usize| wanted.iter().any(|w| w.packet == packet);
-    let mut keep = |decoded: &mut super::track::Decoded<'_>| {
-        if let Some(w) = by_time.get(&decoded.time.ticks) {
-            frames[w.place] = Some(SampledFrame {
-                picture: map(decoded.picture()?),
-                index: w.index,
-                time: decoded.time,
-            });
+impl<T> Work<'_, T> {
+    /// Whether all wanted frames of one group came out.
+    fn decode_group(
+        &self,
+        track: &mut VideoTrack<'_>,
+        reader: &mut Reader<'_>,
+        decoder: &mut PictureDecoder,
+        start: usize,
+        wanted: &[Wanted],
+    ) -> Result<bool, VideoError> {
+        let packets = &self.table.packets;
+        let last = wanted.iter().map(|w| w.packet).max().unwrap_or(start);
+        let by_time: BTreeMap<i64, Wanted> = wanted
+            .iter()
+            .map(|w| (packets[w.packet].time_stamp, *w))
+            .collect();
+        let is_wanted = |packet: usize| wanted.iter().any(|w| w.packet == packet);
+        let mut keep = |decoded: &mut super::track::Decoded<'_>| {
+            if let Some(w) = by_time.get(&decoded.time.ticks) {
+                let picture = decoded.picture()?;
+                let picture = (lock(&self.map))(picture);
+                let frame = SampledFrame {
+                    picture,
+                    index: w.index,
+                    time: decoded.time,
+                };
+                if let Some(place) = lock(&self.frames).get_mut(w.place) {
+                    *place = Some(frame);
+                }
+            }
+            Ok(())
+        };
+        decoder.restart();
+        reader.go_to(track, start)?;
+        for number in start..=last {
+            if !reader.read(track)? {
+                return Ok(false);
+            }
+            let entry = packets[number];
+            // Shown before the start: may refer to what was not decoded, and nothing from the start on refers to it.
+            let before = entry.time_stamp < packets[start].time_stamp;
+            if before || (!entry.reference && !is_wanted(number)) {
+                continue;
+            }
+            decoder.decode(Some(&reader.packet), &mut keep)?;
         }
-        Ok(())
-    };
-    decoder.restart();
-    reader.go_to(track, start)?;
-    for number in start..=last {
-        if !reader.read(track)? {
-            return Ok(false);
-        }
-        let entry = packets[number];
-        // Shown before the start: may refer to what was not decoded, and nothing from the start on refers to it.
-        let before = entry.time_stamp < packets[start].time_stamp;
-        if before || (!entry.reference && !is_wanted(number)) {
-            continue;
-        }
-        decoder.decode(Some(&reader.packet), &mut keep)?;
+        decoder.decode(None, &mut keep)?;
+        let frames = lock(&self.frames);
+        Ok(wanted
+            .iter()
+            .all(|w| frames.get(w.place).is_some_and(Option::is_some)))
     }
-    decoder.decode(None, &mut keep)?;
-    Ok(wanted.iter().all(|w| frames[w.place].is_some()))
 }
 
 /// Reads packets by their number in the table.

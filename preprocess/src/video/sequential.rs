@@ -2,8 +2,8 @@
 
 use ffmpeg_next::Packet;
 
-use super::track::{Decoded, PictureDecoder, VideoTrack};
-use super::{FrameTime, RgbFrame, SampledFrame, VideoError, sampled_index};
+use super::track::{Decoded, PictureDecoder, THREADS, VideoTrack};
+use super::{FrameTime, Map, SampledFrame, VideoError, sampled_index};
 
 /// How many frames decoding gives, with the times of the first and the last one.
 ///
@@ -32,7 +32,7 @@ pub(super) fn sample<T>(
     track: &mut VideoTrack<'_>,
     total: usize,
     count: usize,
-    map: &mut dyn FnMut(RgbFrame) -> T,
+    map: &mut Map<'_, T>,
 ) -> Result<Vec<SampledFrame<T>>, VideoError> {
     let mut frames = Vec::with_capacity(count);
     let mut index = 0;
@@ -58,7 +58,7 @@ fn decode_all(
     mut each: impl FnMut(&mut Decoded<'_>) -> Result<bool, VideoError>,
 ) -> Result<(), VideoError> {
     track.reopen()?;
-    let mut decoder = PictureDecoder::open(track)?;
+    let mut decoder = PictureDecoder::open(track, THREADS)?;
     let mut packet = Packet::empty();
     let mut wanted = true;
     while wanted {

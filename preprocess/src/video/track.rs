@@ -25,8 +25,8 @@ const CODECS: [AVCodecID; 11] = [
     AVCodecID::AV_CODEC_ID_PRORES,
 ];
 
-/// Threads of one decoder.
-const THREADS: i32 = 2;
+/// Threads that decode one video.
+pub(super) const THREADS: i32 = 2;
 
 /// A file that is being read, from its first packet on.
 pub(super) struct VideoTrack<'a> {
@@ -35,7 +35,7 @@ pub(super) struct VideoTrack<'a> {
     pub(super) limits: &'a VideoLimits,
     pub(super) input: Input<'a>,
     pub(super) stream: Stream,
-    until: Until,
+    pub(super) until: Until,
 }
 
 impl<'a> VideoTrack<'a> {
@@ -123,8 +123,9 @@ pub(super) struct PictureDecoder {
 }
 
 impl PictureDecoder {
-    pub(super) fn open(track: &VideoTrack<'_>) -> Result<Self, VideoError> {
-        let decoder = Decoder::open(&track.input, track.stream, THREADS, track.limits.pixels)
+    /// Opens the decoder of a track with so many threads.
+    pub(super) fn open(track: &VideoTrack<'_>, threads: i32) -> Result<Self, VideoError> {
+        let decoder = Decoder::open(&track.input, track.stream, threads, track.limits.pixels)
             .map_err(|e| failed(track.kind, track.limits, e))?;
         Ok(Self {
             decoder,
