@@ -330,6 +330,16 @@ fn a_cut_off_file_is_an_error() {
     }
 }
 
+/// Found by fuzzing: symphonia's AAC decoder indexes out of range.
+#[test]
+fn a_panic_of_a_decoder_is_damage() {
+    let error = decode(&media("index_out_of_range.aac")).unwrap_err();
+    assert!(
+        matches!(error, AudioError::Damaged { kind: "AAC", .. }),
+        "{error}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
 
