@@ -41,7 +41,8 @@ impl ScoredRow {
     /// Checks a row; it belongs to no group.
     ///
     /// # Errors
-    /// No scores, one that is not finite, a label out of range, or a predicate without exactly two options.
+    /// No scores, one that is not finite, a label out of range (the error calls this row 0), or a predicate without exactly
+    /// two options.
     pub fn new(scores: Vec<f32>, label: usize, shape: Shape) -> Result<Self, CalibrationError> {
         check_scores(&scores, shape)?;
         if label >= scores.len() {

@@ -68,7 +68,8 @@ impl Vector {
     /// likelihood fit, with biases that sum to 0.
     ///
     /// # Errors
-    /// No rows, rows of different numbers of options, or a ridge that is not above 0.
+    /// No rows, rows of different numbers of options, or a ridge that is not above 0; and scores so large, a million say,
+    /// that rounding stops the optimiser short of the minimum.
     pub fn fit(rows: &[ScoredRow], ridge: f64) -> Result<Self, CalibrationError> {
         if !(ridge > 0.0 && ridge.is_finite()) {
             return Err(CalibrationError::Setting {

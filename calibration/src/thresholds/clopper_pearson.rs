@@ -85,7 +85,8 @@ fn check(successes: usize, trials: usize, confidence: f64) -> Result<(), Calibra
 /// `P(Bin(n, p) >= k)`, the regularised incomplete beta function `I_p(k, n - k + 1)`.
 ///
 /// Summed from k outward to the side where the terms fall, which takes a few standard deviations' worth of terms. statrs'
-/// own `beta_reg` is a continued fraction that is cut after 140 steps, too few for tens of thousands of trials.
+/// own `beta_reg` is a continued fraction that is cut after 140 steps: bounds by it are within 1e-11 of scipy's up to
+/// 100,000 trials, but 1e-6 off at a million.
 pub(crate) fn upper_tail(k: usize, n: usize, p: f64) -> f64 {
     if k == 0 || p >= 1.0 {
         return 1.0;
