@@ -1,5 +1,6 @@
 //! `POST /decide`: one question or many about one state.
 
+mod option;
 mod request;
 mod response;
 
@@ -12,7 +13,8 @@ use axum::response::{IntoResponse, Response};
 use assize_preprocess::Until;
 use assize_preprocess::decision::Decision;
 
-pub use request::{DecideOption, DecideQuestion, DecideRequest, QuestionType};
+pub use option::DecideOption;
+pub use request::{DecideQuestion, DecideRequest, QuestionType};
 pub use response::{
     ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideMediumReport, DecideResponse,
     DecideTimings, DecideUsage, LevelProbability, PredicateAnswer, ScoreAnswer,
