@@ -59,16 +59,24 @@ impl PromptForm {
     ) -> Result<EncodedDecision, PromptError> {
         let state = decision.state.to_text();
         let (writer, questions) = self.show(tokenizer, decision, media, options)?;
+        self.encode_together(&writer, &state, media, &questions, options)
+    }
+
+    /// One state for all questions.
+    pub(super) fn encode_together(
+        &self,
+        writer: &Writer<'_>,
+        state: &str,
+        media: &[MediumOutline],
+        questions: &[ShownQuestion<'_>],
+        options: &EncodeOptions,
+    ) -> Result<EncodedDecision, PromptError> {
         if self.joined {
             let questions: Vec<_> = questions.iter().enumerate().collect();
-            return encode_joined(self, &writer, &state, media, &questions, options);
+            return encode_joined(self, writer, state, media, &questions, options);
         }
-        let questions = questions
-            .iter()
-            .enumerate()
-            .map(|(index, question)| Ok((index, encode_question(self, &writer, question)?)))
-            .collect::<Result<Vec<_>, PromptError>>()?;
-        encode_split(self, &writer, &state, media, questions, 0, options)
+        let questions = encode_questions(self, writer, questions)?;
+        encode_split(self, writer, state, media, questions, 0, options)
     }
 
     /// Checks what is asked and shows each question in every order.
@@ -111,22 +119,28 @@ impl PromptForm {
 /// A question with its index in the request.
 pub(super) type Indexed<'q, 'a> = (usize, &'q ShownQuestion<'a>);
 
-/// Writes a question as ids, in every order.
-pub(super) fn encode_question(
+/// Writes questions as ids, in every order, each with its index.
+pub(super) fn encode_questions(
     form: &PromptForm,
     writer: &Writer<'_>,
-    question: &ShownQuestion<'_>,
-) -> Result<EncodedQuestion, PromptError> {
+    questions: &[ShownQuestion<'_>],
+) -> Result<Vec<(usize, EncodedQuestion)>, PromptError> {
     let place = place_behind(&form.state);
-    let orders = question
-        .orders
-        .iter()
-        .map(|order| {
-            let tokens = writer.write(place, question.template, |slot| order.value(slot))?;
-            Ok(order.with_tokens(tokens))
-        })
-        .collect::<Result<_, PromptError>>()?;
-    Ok(EncodedQuestion::new(question.options, orders))
+    let encode = |question: &ShownQuestion<'_>| {
+        let orders = question
+            .orders
+            .iter()
+            .map(|order| {
+                let tokens = writer.write(place, question.template, |slot| order.value(slot))?;
+                Ok(order.with_tokens(tokens))
+            })
+            .collect::<Result<_, PromptError>>()?;
+        Ok(EncodedQuestion::new(question.options, orders))
+    };
+    let indexed = questions.iter().enumerate();
+    indexed
+        .map(|(index, question)| Ok((index, encode(question)?)))
+        .collect()
 }
 
 /// State and questions tokenised apart. The state is cut to leave at least `room` tokens to each question.

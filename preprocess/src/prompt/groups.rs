@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::PromptForm;
-use super::encode::{EncodeOptions, encode_question, encode_split, write_state};
+use super::encode::{EncodeOptions, encode_questions, encode_split, write_state};
 use super::encoded::{EncodedDecision, EncodedQuestion};
 use super::joined::encode_joined;
 use super::media_form::MediumOutline;
@@ -43,49 +43,36 @@ impl PromptForm {
     ) -> Result<Vec<EncodedGroup>, PromptError> {
         let state = decision.state.to_text();
         let (writer, questions) = self.show(tokenizer, decision, media, options)?;
+        let uncut = EncodeOptions {
+            truncate: Truncate::Error,
+            ..*options
+        };
+        match self.encode_together(&writer, &state, media, &questions, &uncut) {
+            Err(PromptError::TooLong {
+                excess: Excess::State,
+                ..
+            }) if options.truncate != Truncate::Error => {}
+            whole => {
+                return Ok(vec![EncodedGroup {
+                    questions: (0..questions.len()).collect(),
+                    encoded: whole?,
+                }]);
+            }
+        }
         if self.joined {
-            joined_groups(self, &writer, &state, media, &questions, options)
-        } else {
-            split_groups(self, &writer, &state, media, &questions, options)
+            let alone = questions.iter().enumerate().map(|question| {
+                Ok(EncodedGroup {
+                    questions: vec![question.0],
+                    encoded: encode_joined(self, &writer, &state, media, &[question], options)?,
+                })
+            });
+            return alone.collect();
         }
+        split_groups(self, &writer, &state, media, &questions, options)
     }
 }
 
-fn joined_groups(
-    form: &PromptForm,
-    writer: &Writer<'_>,
-    state: &str,
-    media: &[MediumOutline],
-    questions: &[ShownQuestion<'_>],
-    options: &EncodeOptions,
-) -> Result<Vec<EncodedGroup>, PromptError> {
-    let all: Vec<_> = questions.iter().enumerate().collect();
-    let uncut = EncodeOptions {
-        truncate: Truncate::Error,
-        ..*options
-    };
-    match encode_joined(form, writer, state, media, &all, &uncut) {
-        Err(PromptError::TooLong {
-            excess: Excess::State,
-            ..
-        }) if options.truncate != Truncate::Error => {}
-        whole => {
-            return Ok(vec![EncodedGroup {
-                questions: (0..questions.len()).collect(),
-                encoded: whole?,
-            }]);
-        }
-    }
-    all.into_iter()
-        .map(|(index, question)| {
-            Ok(EncodedGroup {
-                questions: vec![index],
-                encoded: encode_joined(form, writer, state, media, &[(index, question)], options)?,
-            })
-        })
-        .collect()
-}
-
+/// Groups by the room that a cut leaves to each question; a question that needs no cut leaves 0.
 fn split_groups(
     form: &PromptForm,
     writer: &Writer<'_>,
@@ -94,30 +81,18 @@ fn split_groups(
     questions: &[ShownQuestion<'_>],
     options: &EncodeOptions,
 ) -> Result<Vec<EncodedGroup>, PromptError> {
-    let questions = questions
-        .iter()
-        .enumerate()
-        .map(|(index, question)| Ok((index, encode_question(form, writer, question)?)))
-        .collect::<Result<Vec<_>, PromptError>>()?;
-    // The room that each question's cut leaves to it; 0 where nothing has to be cut.
-    let room: Box<dyn Fn(&EncodedQuestion) -> usize> = if options.truncate == Truncate::Error {
-        Box::new(|_| 0)
-    } else {
-        let whole = whole_state(form, writer, state, media, options.context)?;
-        let bare = write_state(form, writer, "", media)?.ids.len();
-        let least = (options.context / QUESTION_SHARE).min(options.context.saturating_sub(bare));
-        let context = options.context;
-        Box::new(move |question| {
-            let tokens = question.longest_path();
-            match whole {
-                Some(whole) if whole + tokens <= context => 0,
-                _ => tokens.max(least),
-            }
-        })
-    };
+    let context = options.context;
+    let whole = whole_state(form, writer, state, media, context)?;
+    let bare = write_state(form, writer, "", media)?.ids.len();
+    let least = (context / QUESTION_SHARE).min(context.saturating_sub(bare));
     let mut groups: BTreeMap<usize, Vec<(usize, EncodedQuestion)>> = BTreeMap::new();
-    for (index, question) in questions {
-        groups.entry(room(&question)).or_default().push((index, question));
+    for (index, question) in encode_questions(form, writer, questions)? {
+        let tokens = question.longest_path();
+        let room = match whole {
+            Some(whole) if whole + tokens <= context => 0,
+            _ => tokens.max(least),
+        };
+        groups.entry(room).or_default().push((index, question));
     }
     groups
         .into_iter()
