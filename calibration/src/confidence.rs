@@ -60,13 +60,7 @@ pub fn expected_level(probabilities: &[Probability]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn probabilities(values: &[f64]) -> Vec<Probability> {
-        values
-            .iter()
-            .map(|value| Probability::new(*value).unwrap())
-            .collect()
-    }
+    use crate::metrics::example::probabilities;
 
     fn close(found: f64, expected: f64) {
         assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");

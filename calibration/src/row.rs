@@ -110,6 +110,20 @@ pub(crate) fn check_scores(scores: &[f32], shape: Shape) -> Result<(), Calibrati
 }
 
 #[cfg(test)]
+pub(crate) mod example {
+    use super::{ScoredRow, Shape};
+
+    /// Predicates of these margins (score of true less score of false).
+    pub(crate) fn predicates(margins: &[f32], labels: &[usize]) -> Vec<ScoredRow> {
+        margins
+            .iter()
+            .zip(labels)
+            .map(|(d, label)| ScoredRow::new(vec![0.0, *d], *label, Shape::Predicate).unwrap())
+            .collect()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

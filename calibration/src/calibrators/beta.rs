@@ -143,15 +143,7 @@ fn face(columns: &[Vec<f64>; 2], aims: &[f64], used: [bool; 2]) -> Option<(f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Shape;
-
-    fn rows(margins: &[f32], labels: &[usize]) -> Vec<ScoredRow> {
-        margins
-            .iter()
-            .zip(labels)
-            .map(|(d, label)| ScoredRow::new(vec![0.0, *d], *label, Shape::Predicate).unwrap())
-            .collect()
-    }
+    use crate::row::example::predicates as rows;
 
     #[test]
     fn bounded_on_degenerate_rows() {

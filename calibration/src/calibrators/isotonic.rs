@@ -177,15 +177,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Shape;
-
-    fn rows(margins: &[f32], labels: &[usize]) -> Vec<ScoredRow> {
-        margins
-            .iter()
-            .zip(labels)
-            .map(|(d, label)| ScoredRow::new(vec![0.0, *d], *label, Shape::Predicate).unwrap())
-            .collect()
-    }
+    use crate::row::example::predicates as rows;
 
     fn close(found: f64, expected: f64) {
         assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");

@@ -107,14 +107,7 @@ impl Platt {
 mod tests {
     use super::*;
     use crate::Shape;
-
-    fn rows(margins: &[f32], labels: &[usize]) -> Vec<ScoredRow> {
-        margins
-            .iter()
-            .zip(labels)
-            .map(|(d, label)| ScoredRow::new(vec![0.0, *d], *label, Shape::Predicate).unwrap())
-            .collect()
-    }
+    use crate::row::example::predicates as rows;
 
     #[test]
     fn by_hand() {

@@ -164,13 +164,7 @@ fn strangeness(row: &[Probability], rule: Rule, u: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn row(values: &[f64]) -> Vec<Probability> {
-        values
-            .iter()
-            .map(|value| Probability::new(*value).unwrap())
-            .collect()
-    }
+    use crate::metrics::example::probabilities as row;
 
     #[test]
     fn by_hand() {

@@ -163,7 +163,7 @@ fn binary_forecasts(
 }
 
 #[cfg(test)]
-mod example {
+pub(crate) mod example {
     use crate::Probability;
 
     /// Six rows over three options, and their labels; the metrics' tests give scikit-learn's numbers for them.
@@ -188,7 +188,7 @@ mod example {
         )
     }
 
-    pub(super) fn probabilities(values: &[f64]) -> Vec<Probability> {
+    pub(crate) fn probabilities(values: &[f64]) -> Vec<Probability> {
         values
             .iter()
             .map(|value| Probability::new(*value).unwrap())

@@ -220,13 +220,7 @@ fn laid_out(designing: &Ranked, wish: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn probabilities(values: &[f64]) -> Vec<Probability> {
-        values
-            .iter()
-            .map(|value| Probability::new(*value).unwrap())
-            .collect()
-    }
+    use crate::metrics::example::probabilities;
 
     #[test]
     fn by_hand() {
