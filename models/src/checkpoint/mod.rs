@@ -126,8 +126,11 @@ impl Checkpoint {
         let description = gguf::description(&file)?;
         let tokenizer_json = gguf::tokenizer_json(&file, description.vocabulary)?;
         let weights = Arc::new(gguf::GgufWeights::new(file, &description)?);
-        let file_hashes = hashes.files(&[path.to_path_buf()])?;
         let weights_hash = hashes.file(path)?;
+        let file_hashes = vec![FileHash {
+            path: path.to_path_buf(),
+            sha256: weights_hash.clone(),
+        }];
         let card_path = path.with_extension(CARD_FILE);
         let name = name.map_or_else(|| name_of_file(path), str::to_owned);
         Self::finish(

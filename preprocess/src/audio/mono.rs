@@ -89,18 +89,22 @@ impl Mono {
         let count = channels as f32;
         self.samples.reserve(interleaved.len() / channels);
         for frame in interleaved.chunks_exact(channels) {
-            if let Some(channel) = frame.iter().position(|s| !s.is_finite()) {
-                return Err(AudioError::NotFinite {
-                    sample: self.samples.len(),
-                    channel,
-                    value: frame[channel],
-                });
-            }
-            if let Some(channel) = frame.iter().position(|s| s.abs() > LOUDEST) {
-                return Err(AudioError::TooLoud {
-                    sample: self.samples.len(),
-                    channel,
-                    value: frame[channel],
+            // Neither an infinite sample nor one that is no number lies within.
+            let within = |s: &f32| s.abs() <= LOUDEST;
+            if let Some(channel) = frame.iter().position(|s| !within(s)) {
+                let (sample, value) = (self.samples.len(), frame[channel]);
+                return Err(if value.is_finite() {
+                    AudioError::TooLoud {
+                        sample,
+                        channel,
+                        value,
+                    }
+                } else {
+                    AudioError::NotFinite {
+                        sample,
+                        channel,
+                        value,
+                    }
                 });
             }
             self.samples.push(frame.iter().sum::<f32>() / count);
