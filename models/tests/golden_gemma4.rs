@@ -13,7 +13,7 @@ use assize_models::{
     PatchPosition, PatchValues, Picture, Precision, Sound,
 };
 use gemma4::{CASES, Case, Numbers, STYLES, checkpoint, golden};
-use golden_values::{load, on_every_engine, options, rows_of, tiny};
+use golden_values::{Loaded, load, on_every_engine, rows_of, tiny};
 
 on_every_engine!(
     hidden_states_of_every_case_equal_transformers_in_both_mask_styles,
@@ -101,12 +101,12 @@ fn the_mask_styles_differ_where_there_is_a_picture() {
 }
 
 /// The first layers of the tiny model, whose output then passes its final norm.
-fn first_layers(engine: Engine, checkpoint: &Checkpoint, count: usize) -> Box<dyn Backbone> {
+fn first_layers(engine: Engine, checkpoint: &Checkpoint, count: usize) -> Loaded {
     let mut description = checkpoint.description().clone();
     description.layers.truncate(count);
     let mut source = Source::from(checkpoint);
     source.description = &description;
-    load_source(source, &options(engine, Precision::Float32)).unwrap_or_else(|error| panic!("{error}"))
+    Loaded::by(engine, Precision::Float32, |options| load_source(source, options))
 }
 
 fn every_layer_equals_transformers(engine: Engine) {

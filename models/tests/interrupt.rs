@@ -8,7 +8,7 @@ mod golden_values;
 use std::time::{Duration, Instant};
 
 use assize_models::engines::Engine;
-use assize_models::{Backbone, Interrupt, ModelError, PackedBatch, Precision};
+use assize_models::{Interrupt, ModelError, PackedBatch, Precision};
 use golden_values::{alone, default_model, load, on_every_engine, precisions, tiny};
 
 on_every_engine!(
@@ -40,7 +40,7 @@ fn a_long_pass_ends_soon_and_answers_stay_the_same_to_the_bit(engine: Engine) {
         return;
     };
     for precision in precisions(engine) {
-        let backbone: Box<dyn Backbone> = load(engine, &checkpoint, precision);
+        let backbone = load(engine, &checkpoint, precision);
         let ids: Vec<u32> = (100..140).collect();
         let before = alone(backbone.as_ref(), &ids);
         let started = Instant::now();

@@ -8,7 +8,7 @@
 mod golden_values;
 
 use assize_models::engines::Engine;
-use assize_models::{Backbone, PackedBatch, Precision};
+use assize_models::{PackedBatch, Precision};
 use golden_values::{default_model, load};
 
 /// Memory of this process that no file stands behind, in MiB.
@@ -24,7 +24,7 @@ fn a_long_text_leaves_no_memory_behind() {
     let Some(checkpoint) = default_model("a_long_text_leaves_no_memory_behind") else {
         return;
     };
-    let backbone: Box<dyn Backbone> = load(Engine::Onnx, &checkpoint, Precision::Int8);
+    let backbone = load(Engine::Onnx, &checkpoint, Precision::Int8);
     let pass = |tokens: u32| {
         let ids: Vec<u32> = (0..tokens).map(|id| 5 + id % 200).collect();
         let mut batch = PackedBatch::new();

@@ -1,7 +1,7 @@
 //! A running server, and a backbone whose every forward pass the test can hold.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -36,19 +36,26 @@ fn load_backbone() -> Box<dyn Backbone> {
 
 /// A checkpoint in float32.
 pub fn load(checkpoint: &Checkpoint) -> Box<dyn Backbone> {
-    static SCRATCH: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static LOWERED: OnceLock<PathBuf> = OnceLock::new();
     // ONNX Runtime does not register a custom operator domain from two threads at once.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _loading = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let scratch = SCRATCH.get_or_init(|| tempfile::tempdir().unwrap());
+    // A static is never dropped, so the engine's own files have one place, emptied by the next run.
+    let lowered = LOWERED.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("http-lowered");
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+        folder
+    });
     let options = EngineOptions {
         engine: None,
         device: Device::Auto,
         precision: Some(Precision::Float32),
         threads: None,
-        lowered_dir: scratch.path().to_path_buf(),
+        lowered_dir: lowered.clone(),
         library_dir: Some(Store::open(None).unwrap().library_dir()),
     };
     engines::load(checkpoint, &options).unwrap()

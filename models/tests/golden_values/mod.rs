@@ -96,16 +96,59 @@ macro_rules! on_every_engine {
 }
 pub(crate) use on_every_engine;
 
+/// A loaded checkpoint and the folder of the engine's own files, which goes when this does.
+pub struct Loaded {
+    backbone: Box<dyn Backbone>,
+    // Dropped after the backbone, which maps its files.
+    _lowered: tempfile::TempDir,
+}
+
+impl Loaded {
+    /// Loads by `load`, which is given two threads on the processor and a folder of its own.
+    pub fn by<E: std::fmt::Display>(
+        engine: Engine,
+        precision: Precision,
+        load: impl FnOnce(&EngineOptions) -> Result<Box<dyn Backbone>, E>,
+    ) -> Self {
+        let lowered = tempfile::tempdir().expect("a scratch folder");
+        let options = EngineOptions {
+            engine: Some(engine),
+            device: Device::Cpu,
+            precision: Some(precision),
+            threads: Some(2),
+            lowered_dir: lowered.path().to_path_buf(),
+            library_dir: default_cache_dir().map(|cache| cache.join("onnxruntime")),
+        };
+        Self {
+            backbone: load(&options).unwrap_or_else(|error| panic!("{error}")),
+            _lowered: lowered,
+        }
+    }
+}
+
+impl std::ops::Deref for Loaded {
+    type Target = dyn Backbone;
+
+    fn deref(&self) -> &Self::Target {
+        self.backbone.as_ref()
+    }
+}
+
+impl AsRef<dyn Backbone> for Loaded {
+    fn as_ref(&self) -> &(dyn Backbone + 'static) {
+        self.backbone.as_ref()
+    }
+}
+
 /// Opens a checkpoint under `tests/golden/` and loads it.
-pub fn tiny(engine: Engine, name: &str, precision: Precision) -> Box<dyn Backbone> {
+pub fn tiny(engine: Engine, name: &str, precision: Precision) -> Loaded {
     let checkpoint = Checkpoint::open(&folder(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     load(engine, &checkpoint, precision)
 }
 
 /// Loads an opened checkpoint with two threads on the processor.
-pub fn load(engine: Engine, checkpoint: &Checkpoint, precision: Precision) -> Box<dyn Backbone> {
-    let backbone =
-        engines::load(checkpoint, &options(engine, precision)).unwrap_or_else(|error| panic!("{error}"));
+pub fn load(engine: Engine, checkpoint: &Checkpoint, precision: Precision) -> Loaded {
+    let backbone = Loaded::by(engine, precision, |options| engines::load(checkpoint, options));
     let found = backbone.engine();
     assert_eq!(
         (found.precision, found.name),
@@ -119,20 +162,6 @@ pub fn precisions(engine: Engine) -> [Precision; 2] {
     match engine {
         Engine::Onnx => [Precision::Float32, Precision::Int8],
         Engine::Torch => [Precision::Float32, Precision::Bfloat16],
-    }
-}
-
-/// Two threads on the processor; the engine's own files go to a folder that lives as long as the process.
-pub fn options(engine: Engine, precision: Precision) -> EngineOptions {
-    let scratch = tempfile::tempdir().expect("a scratch folder");
-    EngineOptions {
-        engine: Some(engine),
-        device: Device::Cpu,
-        precision: Some(precision),
-        threads: Some(2),
-        // Mapped files may be opened again later, so the folder is left to the system's scratch cleaning.
-        lowered_dir: scratch.keep(),
-        library_dir: default_cache_dir().map(|cache| cache.join("onnxruntime")),
     }
 }
 
