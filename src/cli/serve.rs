@@ -78,7 +78,7 @@ pub struct ServeArguments {
     /// Seconds for a request's head to arrive, and for an idle connection to be kept
     #[arg(long, value_name = "SECONDS", default_value_t = Seconds(ServerLimits::default().header_time))]
     header_timeout: Seconds,
-    /// Most open connections
+    /// Most open connections; while all are open, those that wait for a request end after 5 s
     #[arg(long, value_name = "CONNECTIONS", default_value_t = Positive::of(ServerLimits::default().connections))]
     connections: Positive,
     /// Seconds to finish accepted requests when told to stop
@@ -155,6 +155,7 @@ impl ServeArguments {
             header_time: self.header_timeout.0,
             connections: self.connections.0,
             drain_time: self.drain.0,
+            ..ServerLimits::default()
         }
     }
 }

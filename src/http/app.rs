@@ -41,6 +41,8 @@ pub struct ServerLimits {
     pub header_time: Duration,
     /// Open connections.
     pub connections: usize,
+    /// How long a connection may wait for a request while all [`Self::connections`] are open.
+    pub crowded_idle_time: Duration,
     /// Time to finish what was accepted when the server is told to stop.
     pub drain_time: Duration,
 }
@@ -62,6 +64,7 @@ impl Default for ServerLimits {
             // Longer than the 30 s for which the official client keeps idle connections.
             header_time: Duration::from_secs(60),
             connections: 1024,
+            crowded_idle_time: Duration::from_secs(5),
             drain_time: Duration::from_secs(30),
         }
     }

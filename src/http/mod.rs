@@ -28,6 +28,7 @@ mod router;
 mod server;
 mod systemone;
 mod timings;
+mod waiting;
 mod whole_number;
 
 pub use app::{App, ServerError, ServerLimits};

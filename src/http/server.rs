@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -10,10 +9,11 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
 use super::app::App;
 use super::router::router;
+use super::waiting::{Places, Waiting};
 
 /// Largest request head, and most header fields in it, that reach [`super::head`]. Beyond these, and for what is no HTTP
 /// at all, hyper answers by itself and leaves no hook to give the answer a body.
@@ -43,7 +43,7 @@ pub async fn serve(
     abort: impl Future<Output = ()>,
 ) -> Drained {
     let routes = TowerToHyperService::new(router(Arc::clone(&app)));
-    let places = Arc::new(Semaphore::new(app.limits.connections));
+    let places = Places::new(app.limits.connections, app.limits.crowded_idle_time);
     let (drain, draining) = watch::channel(false);
     // A connection that was open before the stop holds a clone of this; `all_done` ends when the last is dropped.
     let (open, mut all_done) = mpsc::channel::<()>(1);
@@ -62,7 +62,7 @@ pub async fn serve(
             stream,
             routes.clone(),
             &app,
-            place,
+            (places.clone(), place),
             Some((draining.clone(), open.clone())),
         ));
     }
@@ -76,7 +76,7 @@ pub async fn serve(
             () = &mut out_of_time => break Drained::OutOfTime,
             () = &mut abort => break Drained::Aborted,
             (stream, place) = accept(&listener, &places) => {
-                tokio::spawn(connection(stream, routes.clone(), &app, place, None));
+                tokio::spawn(connection(stream, routes.clone(), &app, (places.clone(), place), None));
             }
         }
     };
@@ -90,12 +90,9 @@ pub async fn serve(
     drained
 }
 
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
+async fn accept(listener: &TcpListener, places: &Places) -> (TcpStream, OwnedSemaphorePermit) {
     loop {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(places).acquire_owned().await else {
-            std::future::pending().await
-        };
+        let place = places.take().await;
         match listener.accept().await {
             Ok((stream, _)) => return (stream, place),
             Err(error) => {
@@ -112,11 +109,13 @@ async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, 
 /// `drain` holds up the drain until the connection ends, and makes it end after the running request. A connection that
 /// has asked nothing by then is let go instead: ending it at once would leave its first request, which may be on its
 /// way, without an answer. It gets its 503 like the connections that are opened later and have no `drain`.
+///
+/// While every place is taken, a connection ends that has waited too long for a request.
 fn connection(
     stream: TcpStream,
     routes: TowerToHyperService<axum::Router>,
     app: &App,
-    place: OwnedSemaphorePermit,
+    (places, place): (Places, OwnedSemaphorePermit),
     drain: Option<(watch::Receiver<bool>, mpsc::Sender<()>)>,
 ) -> impl Future<Output = ()> + use<> {
     let header_time = app.limits.header_time;
@@ -126,12 +125,18 @@ fn connection(
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY");
         }
-        let asked = Arc::new(AtomicBool::new(false));
+        let waiting = Arc::new(Waiting::new());
         let service = service_fn({
-            let asked = Arc::clone(&asked);
+            let waiting = Arc::clone(&waiting);
             move |request| {
-                asked.store(true, Ordering::Relaxed);
-                routes.call(request)
+                waiting.begin_request();
+                let answer = routes.call(request);
+                let waiting = Arc::clone(&waiting);
+                async move {
+                    let answer = answer.await;
+                    waiting.end_request();
+                    answer
+                }
             }
         });
         let connection = http1::Builder::new()
@@ -145,11 +150,19 @@ fn connection(
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = told_to_drain(draining) => {
-                if asked.load(Ordering::Relaxed) {
+                if waiting.has_asked() {
                     connection.as_mut().graceful_shutdown();
                 } else {
                     drop(open);
                 }
+                connection.await
+            }
+            () = places.wanted(&waiting) => {
+                if !waiting.has_asked() {
+                    return;
+                }
+                // Ends at once, unless a request has just begun.
+                connection.as_mut().graceful_shutdown();
                 connection.await
             }
         };

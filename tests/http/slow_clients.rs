@@ -7,7 +7,7 @@ use std::time::Duration;
 use assize::http::ServerLimits;
 use serde_json::json;
 
-use crate::client::{connect, get, receive, try_receive};
+use crate::client::{connect, decide, get, receive, try_receive};
 use crate::rig::Rig;
 
 fn impatient() -> Rig {
@@ -88,6 +88,69 @@ fn stalled_connections_do_not_lock_others_out() {
         .collect();
     assert_eq!(get(rig.address, "/health").status, 200);
     drop(stalled);
+}
+
+#[test]
+fn idle_connections_make_room_where_all_are_taken() {
+    let limits = ServerLimits {
+        connections: 4,
+        crowded_idle_time: Duration::from_millis(300),
+        ..ServerLimits::default()
+    };
+    let rig = Rig::with(limits);
+    // Never asked, asked a part of a head, asked and answered.
+    let mut idle: Vec<_> = (0..4).map(|_| connect(rig.address)).collect();
+    idle[1].write_all(b"POST /dec").unwrap();
+    for stream in &mut idle[2..] {
+        crate::client::send_on(stream, "GET", "/health", &[], b"");
+        assert_eq!(receive(stream).status, 200);
+    }
+    let started = std::time::Instant::now();
+    assert_eq!(get(rig.address, "/health").status, 200);
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
+    for mut stream in idle {
+        assert!(is_closed(&mut stream));
+    }
+}
+
+#[test]
+fn a_running_request_keeps_its_connection_where_all_are_taken() {
+    let (rig, gate) = Rig::gated(ServerLimits {
+        connections: 1,
+        crowded_idle_time: Duration::from_millis(50),
+        ..ServerLimits::default()
+    });
+    let address = rig.address;
+    let asked = std::thread::spawn(move || {
+        decide(
+            address,
+            &json!({"state": "s", "question": "q", "options": ["a", "b"]}),
+        )
+    });
+    assert_eq!(gate.next(), 1);
+    // Longer than an idle connection would be kept.
+    std::thread::sleep(Duration::from_millis(400));
+    gate.open();
+    assert_eq!(asked.join().unwrap().status, 200);
+}
+
+#[test]
+fn idle_connections_are_kept_where_there_is_room() {
+    let rig = Rig::with(ServerLimits {
+        connections: 4,
+        crowded_idle_time: Duration::from_millis(50),
+        ..ServerLimits::default()
+    });
+    let mut stream = connect(rig.address);
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(300));
+        crate::client::send_on(&mut stream, "GET", "/health", &[], b"");
+        assert_eq!(receive(&mut stream).status, 200);
+    }
 }
 
 #[test]
