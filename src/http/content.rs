@@ -11,7 +11,8 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A string that is shown to the model as it is, or an object or array that is shown as compact JSON in its key order.
+/// A string that is shown to the model as it is, or an object or array that is shown as compact JSON in its key order, its
+/// decimals as the 64-bit floats that they are read as.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextOrJson(pub Content);
 
@@ -57,7 +58,9 @@ impl PartialSchema for TextOrJson {
     fn schema() -> RefOr<Schema> {
         OneOfBuilder::new()
             .description(Some(
-                "A string, shown to the model as it is, or an object or array, shown as compact JSON in its key order.",
+                "A string, shown to the model as it is, or an object or array, shown as compact JSON in its key order. \
+                 Numbers with a point or an exponent are read as 64-bit floats and shown in the fewest digits that \
+                 give the same float, as 0.5 for 0.50; send what must be shown digit for digit as a string.",
             ))
             .item(ObjectBuilder::new().schema_type(Type::String))
             .item(ObjectBuilder::new().schema_type(Type::Object))

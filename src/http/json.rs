@@ -373,6 +373,23 @@ mod tests {
         }
     }
 
+    /// What the API's description promises of numbers in a state.
+    #[test]
+    fn decimals_are_the_nearest_floats_in_their_shortest_form() {
+        for (written, shown) in [
+            ("0.50", "0.5"),
+            ("1E2", "100.0"),
+            ("9007199254740993.0", "9007199254740992.0"),
+            ("1e-400", "0.0"),
+            ("-0", "-0.0"),
+            // Fast readers of decimals miss the nearest float here.
+            ("2.638344616030823e-256", "2.638344616030823e-256"),
+            ("0.30000000000000004", "0.30000000000000004"),
+        ] {
+            assert_eq!(parse(written.as_bytes()).unwrap().to_string(), shown, "{written}");
+        }
+    }
+
     #[test]
     fn names_a_number_that_is_too_large_and_its_place() {
         let long = "9".repeat(400);

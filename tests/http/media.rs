@@ -414,9 +414,17 @@ fn system_one_takes_pictures() {
     assert_eq!(reply.status, 200, "{}", reply.json());
     assert_eq!(reply.json()["answers"]["q"]["probabilities"], expected);
     // Inside other text the picture is named.
-    let reply = system_one(rig.address, &with(json!({"photo": "pic"}), inline));
+    let reply = system_one(rig.address, &with(json!({"photo": "pic"}), inline.clone()));
     assert_eq!(reply.status, 200);
     assert_ne!(reply.json()["answers"]["q"]["probabilities"], expected);
+    assert_eq!(reply.json().get("x_unused_assets"), None);
+    // A picture without a placeholder may be sent, and the answer says that it was not seen.
+    let mut two = inline.clone();
+    two["other"] = two["pic"].clone();
+    let reply = system_one(rig.address, &with(json!("pic"), two));
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.json()["x_unused_assets"], json!(["other"]));
+    assert_eq!(reply.json()["answers"]["q"]["probabilities"], expected);
     let damaged = json!({"pic": {"data_base64": base64(&bytes[..40])}});
     let reply = system_one(rig.address, &with(json!("pic"), damaged));
     assert_eq!(reply.status, 422, "{}", reply.json());

@@ -177,6 +177,14 @@ impl Assets {
         self.met.len()
     }
 
+    /// Placeholders that no text of the request has, in the order given.
+    pub(super) fn unused(&self) -> Vec<String> {
+        let all = self.assets.iter().enumerate();
+        all.filter(|(asset, _)| !self.met.contains(asset))
+            .map(|(_, (placeholder, _))| placeholder.clone())
+            .collect()
+    }
+
     /// The files of the pictures that were met. Assets without a placeholder in the request may be sent; they are not
     /// read, but their parts count as claimed.
     ///

@@ -66,6 +66,14 @@ pub(super) async fn systemone(State(app): State<Arc<App>>, request: Request) -> 
     Ok((timings.header(), axum::Json(response)).into_response())
 }
 
+/// What of a request its answer names.
+struct Named {
+    /// Of the questions, in order.
+    ids: Vec<String>,
+    /// Placeholders of pictures that no text has.
+    unused_assets: Vec<String>,
+}
+
 /// A request of `POST /v1/systemone`, with the rest of its body.
 struct SystemOneAsking {
     asked: Asked,
@@ -73,7 +81,7 @@ struct SystemOneAsking {
 }
 
 impl Asking for SystemOneAsking {
-    type Extra = Vec<String>;
+    type Extra = Named;
 
     fn decision(&self) -> &Decision {
         &self.asked.decision
@@ -101,6 +109,10 @@ impl Asking for SystemOneAsking {
     }
 
     fn into_parts(self) -> (Decision, Self::Extra) {
-        (self.asked.decision, self.asked.ids)
+        let named = Named {
+            ids: self.asked.ids,
+            unused_assets: self.asked.unused_assets,
+        };
+        (self.asked.decision, named)
     }
 }

@@ -119,6 +119,8 @@ pub(super) struct Asked {
     /// The pictures; their placeholders are replaced.
     pub(super) assets: Assets,
     pub(super) ids: Vec<String>,
+    /// Placeholders of pictures that no text has.
+    pub(super) unused_assets: Vec<String>,
     /// Where each question's fields stand.
     places: Vec<Place>,
 }
@@ -198,6 +200,7 @@ impl Asked {
                 questions: Vec::with_capacity(questions.len()),
             },
             ids: Vec::with_capacity(questions.len()),
+            unused_assets: Vec::new(),
             places: Vec::with_capacity(questions.len()),
         };
         let mut kind = ProblemKind::InvalidRequest;
@@ -229,6 +232,7 @@ impl Asked {
         match state {
             Some(state) if faults.is_empty() => {
                 asked.decision.state = state;
+                asked.unused_assets = assets.unused();
                 asked.assets = assets;
                 Ok((asked, model))
             }

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Named;
 use crate::http::content::TextOrJson;
 use crate::http::decide::DecideEngine;
 use crate::http::pipeline::Answered;
@@ -25,6 +26,9 @@ pub struct SystemOneResponse {
     x_engine: DecideEngine,
     /// The calibration that was applied; null, since none is fitted to this artifact.
     x_calibration: Option<String>,
+    /// Placeholders in `assets` that stand in no text of the request: the model did not see their pictures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    x_unused_assets: Vec<String>,
 }
 
 /// An answer.
@@ -68,12 +72,13 @@ pub struct SystemOneUsage {
 }
 
 impl SystemOneResponse {
-    /// The response for answers whose `extra` are the questions' ids.
-    pub(super) fn new(service: &Service, answered: Answered<Vec<String>>) -> Self {
+    /// The response for answers with the names of their questions.
+    pub(super) fn new(service: &Service, answered: Answered<Named>) -> Self {
         Self {
             model: service.name().to_owned(),
             answers: answered
                 .extra
+                .ids
                 .into_iter()
                 .zip(answered.answers)
                 .map(|(id, answer)| (id, SystemOneAnswer::from(answer)))
@@ -85,6 +90,7 @@ impl SystemOneResponse {
             x_artifact: service.artifact_id().to_string(),
             x_engine: service.engine().into(),
             x_calibration: None,
+            x_unused_assets: answered.extra.unused_assets,
         }
     }
 }
