@@ -27,7 +27,6 @@ pub struct SystemOneResponse {
     /// The calibration that was applied; null, since none is fitted to this artifact.
     x_calibration: Option<String>,
     /// Placeholders in `assets` that stand in no text of the request: the model did not see their pictures.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     x_unused_assets: Vec<String>,
 }
 
