@@ -82,7 +82,7 @@ pub(super) fn attend(
             .f_reshape([kv_heads, group * count, dim])?;
         let key = tile.keys_of(keys)?.f_permute([1, 2, 0])?;
         let value = tile.keys_of(values)?.f_permute([1, 0, 2])?;
-        let mut scores = query.f_bmm(&key)?;
+        let scores = query.f_bmm(&key)?;
         if let Some(hidden) = &tile.hidden {
             let (_, seen) = hidden.size2()?;
             // A view of the scores, which are changed in place.
@@ -90,9 +90,11 @@ pub(super) fn attend(
                 .f_view([kv_heads, group, count, seen])?
                 .f_masked_fill_(hidden, f64::NEG_INFINITY)?;
         }
-        scores = scores.f_softmax(-1, None)?;
+        let mut weights = scores.f_softmax(-1, None)?;
+        // Weights below float32's normal form add nothing to a sum of it, and multiply many times as slowly.
+        let _ = weights.f_threshold_(f64::from(f32::MIN_POSITIVE), 0.0)?;
         parts.push(
-            scores
+            weights
                 .f_bmm(&value)?
                 .f_reshape([kv_heads, group, count, dim])?
                 .f_permute([2, 0, 1, 3])?
