@@ -159,3 +159,83 @@ fn frames_are_chosen_by_their_order_whatever_their_times() {
         assert!(changed > 8, "{name}");
     }
 }
+
+/// The bytes with others after the first place of `name`, `offset` bytes on.
+fn with_bytes(bytes: &[u8], name: &[u8], offset: usize, value: &[u8]) -> Vec<u8> {
+    let mut changed = bytes.to_vec();
+    let at = inside(bytes, name) + offset;
+    changed[at..at + value.len()].copy_from_slice(value);
+    changed
+}
+
+#[test]
+fn avi_frames_are_all_read_or_none() {
+    for name in ["mjpeg.avi", "h264.avi", "mpeg4_b_frames.avi"] {
+        let honest = media(name);
+        let expected = frames(&honest).unwrap();
+        // Counts of frames, in the main header and in that of the stream, are not needed.
+        for count in [0_u32, 1, 5, 1_000] {
+            for (header, offset) in [(b"avih", 20), (b"strh", 36)] {
+                let lying = with_bytes(&honest, header, offset, &count.to_le_bytes());
+                let got = frames(&lying).unwrap();
+                assert_eq!(got.frames, expected.frames, "{name}, {count}");
+            }
+        }
+        // Two rates, of which one is wrong.
+        for (header, offset, value) in [
+            (b"avih", 4, 400_000),
+            (b"avih", 4, 1),
+            (b"strh", 24, 10),
+            (b"strh", 28, 2_500),
+        ] {
+            let lying = with_bytes(&honest, header, offset, &u32::to_le_bytes(value));
+            let said = frames(&lying).unwrap_err().to_string();
+            assert!(said.contains("microseconds a frame"), "{name}: {said}");
+        }
+        // An index of which all entries lead to the same picture.
+        let mut lying = honest.clone();
+        let index = inside(&honest, b"idx1") + 4;
+        let second = honest[index + 24..index + 28].to_vec();
+        for entry in (index + 32..lying.len() - 15).step_by(16) {
+            lying[entry + 8..entry + 12].copy_from_slice(&second);
+        }
+        let said = frames(&lying).unwrap_err().to_string();
+        assert!(said.contains("its index leads to"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn matroska_times_agree_with_the_declared_rate_or_are_refused() {
+    for name in [
+        "vp9.webm",
+        "no_cues.webm",
+        "h264_open_gop.mkv",
+        "variable_rate.mkv",
+    ] {
+        let honest = media(name);
+        let expected = frames(&honest).unwrap();
+        // The length of the segment is not needed.
+        if name != "no_cues.webm" {
+            for length in [0.0_f64, 1.0, 1e9] {
+                let lying = with_bytes(&honest, &[0x44, 0x89, 0x88], 0, &length.to_be_bytes());
+                assert_eq!(
+                    frames(&lying).unwrap().frames,
+                    expected.frames,
+                    "{name}, {length}"
+                );
+            }
+        }
+        // Nanoseconds of a unit of time, and of a frame.
+        for (element, value) in [
+            (&[0x2a, 0xd7, 0xb1, 0x83][..], &[0, 0, 1][..]),
+            (&[0x2a, 0xd7, 0xb1, 0x83], &[0, 0x10, 0]),
+            (&[0x2a, 0xd7, 0xb1, 0x83], &[0xff, 0xff, 0xff]),
+            (&[0x23, 0xe3, 0x83, 0x84], &[0, 0, 0x10, 0]),
+            (&[0x23, 0xe3, 0x83, 0x84], &[0xf0, 0, 0, 0]),
+        ] {
+            let lying = with_bytes(&honest, element, 0, value);
+            let said = frames(&lying).unwrap_err().to_string();
+            assert!(said.contains("its time stamps are"), "{name}, {value:?}: {said}");
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //! never taken from a header. What becomes of the frames (resizing, patches) is the caller's: each is handed over as
 //! soon as it is decoded, so that no more than two are held at their full size.
 
+mod agreement;
 mod colour;
 mod error;
 mod kind;
@@ -159,6 +160,9 @@ fn sample_by<T: Send>(
         return Err(track.damaged(&reason));
     }
     let table = PacketTable::scan(&mut track)?;
+    if let Some(reason) = agreement::fault(&track, &table) {
+        return Err(track.damaged(&reason));
+    }
     if let (Way::Shortest, Some(shown)) = (way, &table.shown)
         && let (Some(first), Some(last)) = (shown.first(), shown.last())
     {
