@@ -3,8 +3,11 @@
 //! Demuxers take a file that was cut between two packets for a shorter one, and go on behind damaged bytes as if there had
 //! been nothing; the structure that the file declares tells.
 
+pub(crate) mod avi;
 mod matroska;
 mod ogg;
+
+pub(crate) use ogg::is_chained as ogg_is_chained;
 
 /// What is missing or broken, in words; `None` if nothing is, or if the file does not say.
 pub(crate) fn fault(file: &[u8]) -> Option<String> {

@@ -8,6 +8,7 @@ pub mod decision;
 mod error;
 pub mod image;
 mod libav;
+mod mp4;
 pub mod prompt;
 mod tokenizer;
 mod until;

@@ -109,7 +109,7 @@ impl Attached {
     }
 
     fn of_named_parts(parts: Vec<BodyPart>) -> Result<Self, Problem> {
-        check_count(parts.len(), &Place::body())?;
+        check_count(parts.len(), &Place::body().key("media"))?;
         let mut gathered = Self::default();
         for part in parts {
             let kind = match part.name.as_str() {

@@ -4,7 +4,8 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use futures_util::{FutureExt as _, stream};
 
-use super::problem::{Problem, ProblemKind};
+use super::place::Place;
+use super::problem::{Fault, Problem, ProblemKind};
 
 /// Name of the part with the JSON.
 pub(super) const REQUEST_PART: &str = "request";
@@ -44,7 +45,7 @@ pub(super) fn boundary(headers: &HeaderMap) -> Result<Boundary, Problem> {
 /// Cuts a body into its JSON and the other parts, in order.
 ///
 /// # Errors
-/// A part is cut off or has no name, there are too many, or none is named `request`, or several.
+/// A part is cut off, encoded or has no name, there are too many, or none is named `request`, or several.
 pub(super) fn split(body: Vec<u8>, boundary: &Boundary) -> Result<(Vec<u8>, Vec<BodyPart>), Problem> {
     let whole = stream::iter([Ok::<_, std::convert::Infallible>(Bytes::from(body))]);
     let mut parts = multer::Multipart::new(whole, boundary.0.clone());
@@ -60,6 +61,7 @@ pub(super) fn split(body: Vec<u8>, boundary: &Boundary) -> Result<(Vec<u8>, Vec<
             if others.len() >= MAX_PARTS {
                 return Err(bad(format!("the body has more than {MAX_PARTS} parts")));
             }
+            check_encoding(&name, field.headers())?;
             let bytes = field.bytes().await.map_err(broken)?;
             if name != REQUEST_PART {
                 others.push(BodyPart { name, bytes });
@@ -74,6 +76,31 @@ pub(super) fn split(body: Vec<u8>, boundary: &Boundary) -> Result<(Vec<u8>, Vec<
     reading
         .now_or_never()
         .unwrap_or_else(|| Err(bad("the parts of the body end before its last boundary")))
+}
+
+/// Parts are read as they are (RFC 7578, section 4.7).
+fn check_encoding(name: &str, headers: &HeaderMap) -> Result<(), Problem> {
+    let encoding = headers
+        .get("content-transfer-encoding")
+        .map(|value| value.as_bytes());
+    let plain = |encoding: &[u8]| {
+        let plain = [&b""[..], b"binary", b"8bit", b"7bit"];
+        plain
+            .iter()
+            .any(|plain| encoding.trim_ascii().eq_ignore_ascii_case(plain))
+    };
+    match encoding {
+        Some(encoding) if !plain(encoding) => {
+            let message = format!(
+                "its part has the content-transfer-encoding {:?}, which is not undone here: send its bytes as they are, or \
+                 in base64 in the JSON as `data_base64`",
+                String::from_utf8_lossy(encoding)
+            );
+            let fault = Fault::value(Place::body().key(name), message);
+            Err(Problem::of_fault(ProblemKind::InvalidRequest, fault))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn broken(error: multer::Error) -> Problem {
@@ -105,6 +132,27 @@ mod tests {
             .map(|part| (part.name.as_str(), &part.bytes[..]))
             .collect();
         assert_eq!(found, [("b", &b"\x01"[..]), ("a", b"")]);
+    }
+
+    #[test]
+    fn an_encoded_part_is_named_with_the_remedy() {
+        let part = |encoding: &str| {
+            format!(
+                "--x\nContent-Disposition: form-data; name=\"request\"\n\n{{}}\n--x\n\
+                 Content-Disposition: form-data; name=\"image\"\nContent-Transfer-Encoding: {encoding}\n\nAAAA\n--x--\n"
+            )
+        };
+        for encoding in ["base64", "BASE64", "quoted-printable"] {
+            let message = cut(&part(encoding)).unwrap_err();
+            assert!(message.starts_with("image: "), "{message}");
+            assert!(
+                message.contains(encoding) && message.contains("`data_base64`"),
+                "{message}"
+            );
+        }
+        for encoding in ["binary", "8bit", "7BIT"] {
+            assert_eq!(cut(&part(encoding)).unwrap().1[0].bytes, &b"AAAA"[..]);
+        }
     }
 
     #[test]

@@ -389,6 +389,71 @@ fn mistakes_name_the_medium() {
 }
 
 #[test]
+fn mistakes_in_parts_name_the_field_and_the_remedy() {
+    let rig = omni();
+    let (bytes, plain) = (picture("square_48.png"), request(Value::Null).to_string());
+    let mut parts = vec![("request", plain.as_bytes())];
+    parts.extend(vec![("image", bytes.as_slice()); 33]);
+    let reply = multipart(&rig, "/decide", &parts);
+    let error = reply.error();
+    assert_eq!((reply.status, &error["field"]), (413, &json!("media")), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("at most 32"),
+        "{error}"
+    );
+
+    let head = |name: &str| format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n");
+    let body = format!(
+        "{}\r\n{plain}\r\n{}Content-Transfer-Encoding: base64\r\n\r\n{}\r\n--{BOUNDARY}--\r\n",
+        head("request"),
+        head("image"),
+        base64(&bytes)
+    );
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    let reply = send(
+        rig.address,
+        "POST",
+        "/decide",
+        &[("content-type", &kind)],
+        body.as_bytes(),
+    );
+    let error = reply.error();
+    assert_eq!((reply.status, &error["field"]), (422, &json!("image")), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("`data_base64`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_that_contradict_themselves_are_refused() {
+    let rig = omni();
+    let mut video = media("nine_frames.mp4");
+    let scale = video.windows(4).position(|w| w == b"mdhd").unwrap() + 16;
+    video[scale..scale + 4].copy_from_slice(&25_u32.to_be_bytes());
+    let sound = media("chirp_no_header.mp3");
+    let ogg = [media("chirp_vorbis.ogg"), media("chirp_vorbis.ogg")].concat();
+    for (kind, bytes, says) in [
+        ("video", &video[..], "8 of 9 samples"),
+        ("audio", &sound[..sound.len() - 1], "ends within a frame"),
+        ("audio", &ogg, "one behind the other"),
+    ] {
+        let reply = decide(
+            rig.address,
+            &request(json!([{"type": kind, "data_base64": base64(bytes)}])),
+        );
+        let error = reply.error();
+        assert_eq!(
+            (reply.status, &error["field"]),
+            (422, &json!("media[0]")),
+            "{error}"
+        );
+        assert_eq!(error["type"], "invalid_medium");
+        assert!(error["message"].as_str().unwrap().contains(says), "{error}");
+    }
+}
+
+#[test]
 fn system_one_takes_pictures() {
     let rig = omni();
     let bytes = picture("square_48.png");

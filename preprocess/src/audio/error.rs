@@ -36,6 +36,15 @@ pub enum AudioError {
         /// What the decoder said.
         reason: String,
     },
+    /// Several recordings stand in one file, one behind the other.
+    #[error(
+        "audio: the {kind} file holds several recordings one behind the other (it is chained): send one in each file, or \
+         join them, as `ffmpeg -i in.ogg out.wav` does"
+    )]
+    SeveralSounds {
+        /// The kind of file.
+        kind: &'static str,
+    },
     /// The file is well formed and holds no sound track.
     #[error("audio: the {kind} file has no sound track: send one that has")]
     NoAudioStream {

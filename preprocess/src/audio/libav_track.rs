@@ -9,7 +9,8 @@ use ffmpeg_next::{Frame, Packet};
 use super::mono::{Mono, Next};
 use super::{AudioError, AudioKind, AudioLimits};
 use crate::completeness;
-use crate::libav::{Decoder, Input, LibavError, Received};
+use crate::libav::{Decoder, Input, LibavError, Received, codec_name};
+use crate::mp4::TrackTables;
 
 /// Decoders that may run. FFmpeg has hundreds, many of them old and seldom tested.
 const CODECS: [AVCodecID; 14] = [
@@ -58,10 +59,15 @@ pub(super) fn decode(
         .ok_or(AudioError::NoAudioStream { kind: kind.name() })?;
     if !CODECS.contains(&stream.codec) {
         return Err(AudioError::UnsupportedKind(format!(
-            "the sound of this {} file is coded as {:?}",
+            "the sound of this {} file is coded as {}",
             kind.name(),
-            stream.codec
+            codec_name(stream.codec)
         )));
+    }
+    if kind == AudioKind::Mp4
+        && let Some(reason) = TrackTables::fault_of(bytes, stream.id)
+    {
+        return Err(damaged(kind, reason));
     }
     mono.others = input.count(AVMediaType::AVMEDIA_TYPE_AUDIO) > 1;
     input.only(stream);

@@ -10,6 +10,7 @@ mod kind;
 mod libav_track;
 mod limits;
 mod mono;
+mod mpeg_stream;
 mod pure_rust;
 mod resample;
 mod wav_size;
@@ -21,6 +22,8 @@ pub use frames::{AudioFrames, SAMPLES_PER_FRAME};
 use kind::AudioKind;
 pub use limits::AudioLimits;
 use mono::Mono;
+
+use crate::completeness::ogg_is_chained;
 
 /// The sample rate of the model, in Hz.
 pub const SAMPLE_RATE: u32 = 16_000;
@@ -92,7 +95,7 @@ impl Waveform {
 /// # Errors
 ///
 /// See [`AudioError`]. A damaged file is an error, never a part of the sound; only MP3 and ADTS AAC files that declare
-/// no length can end early without anybody being able to tell.
+/// no length can end early, between two frames, without anybody being able to tell.
 pub fn decode(bytes: &[u8], limits: &AudioLimits) -> Result<Waveform, AudioError> {
     if bytes.len() > limits.bytes {
         return Err(AudioError::TooLarge {
@@ -104,6 +107,9 @@ pub fn decode(bytes: &[u8], limits: &AudioLimits) -> Result<Waveform, AudioError
         return Err(AudioError::Empty);
     }
     let kind = AudioKind::of(bytes).map_err(AudioError::UnsupportedKind)?;
+    if matches!(kind, AudioKind::OggVorbis | AudioKind::OggOpus) && ogg_is_chained(bytes) {
+        return Err(AudioError::SeveralSounds { kind: kind.name() });
+    }
     let mut mono = Mono::new(limits);
     let full_length = match kind {
         // Plain WAV files of more than two channels are beyond symphonia.

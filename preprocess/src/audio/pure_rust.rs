@@ -11,6 +11,7 @@ use symphonia::core::formats::{FormatOptions, FormatReader};
 use symphonia::core::io::{MediaSourceStream, ReadOnlySource};
 
 use super::mono::{Mono, Next};
+use super::mpeg_stream::{self, FrameKind};
 use super::{AudioError, AudioKind, wav_size};
 use crate::completeness;
 
@@ -36,10 +37,15 @@ fn decode_track(kind: AudioKind, bytes: &[u8], mono: &mut Mono) -> Result<Option
     let mut decoder = symphonia::default::get_codecs()
         .make(&params, &DecoderOptions::default())
         .map_err(|e| failed(kind, &e))?;
-    let ended = decode_packets(kind, id, reader.as_mut(), decoder.as_mut(), mono)?;
+    let (ended, read) = decode_packets(kind, id, reader.as_mut(), decoder.as_mut(), mono)?;
     let declared = Declared::of(kind, &params);
     if ended {
         declared.check(kind, mono.len())?;
+        // A last frame that is cut off is dropped by its reader.
+        if let Some(frames) = flac_frames(kind, bytes).filter(|frames| read < *frames) {
+            let reason = format!("{read} of the {frames} bytes of its frames are whole");
+            return Err(damaged(kind, &reason));
+        }
         mono.trim(declared.before, declared.after);
     } else {
         mono.trim(declared.before, 0);
@@ -47,25 +53,45 @@ fn decode_track(kind: AudioKind, bytes: &[u8], mono: &mut Mono) -> Result<Option
     Ok(declared.duration(&params))
 }
 
-/// Whether the file was decoded to its end.
+/// Bytes behind the metadata blocks of a FLAC file (RFC 9639, section 8.1).
+fn flac_frames(kind: AudioKind, file: &[u8]) -> Option<usize> {
+    if kind != AudioKind::Flac {
+        return None;
+    }
+    let file = mpeg_stream::without_last_tags(file);
+    let mut at = 4_usize;
+    loop {
+        let [first, a, b, c] = *file.get(at..)?.first_chunk()?;
+        at = at.checked_add(4 + u32::from_be_bytes([0, a, b, c]) as usize)?;
+        if first & 0x80 != 0 {
+            return file.len().checked_sub(at);
+        }
+    }
+}
+
+/// Whether the file was decoded to its end, and how many bytes of packets were.
 fn decode_packets(
     kind: AudioKind,
     track: u32,
     reader: &mut dyn FormatReader,
     decoder: &mut dyn Decoder,
     mono: &mut Mono,
-) -> Result<bool, AudioError> {
+) -> Result<(bool, usize), AudioError> {
+    let mut read = 0;
     let mut interleaved: Option<SampleBuffer<f32>> = None;
     loop {
         let packet = match reader.next_packet() {
             Ok(packet) => packet,
             // The readers say "end of stream" in this way, and nothing else.
-            Err(Error::IoError(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(true),
+            Err(Error::IoError(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
+                return Ok((true, read));
+            }
             Err(e) => return Err(failed(kind, &e)),
         };
         if packet.track_id() != track {
             continue;
         }
+        read += packet.buf().len();
         let decoded = decoder.decode(&packet).map_err(|e| failed(kind, &e))?;
         let spec = *decoded.spec();
         let frames = decoded.frames();
@@ -79,7 +105,7 @@ fn decode_packets(
         buffer.copy_interleaved_ref(decoded);
         let next = mono.push(kind.name(), spec.rate, spec.channels.count(), buffer.samples())?;
         if next == Next::Enough {
-            return Ok(false);
+            return Ok((false, read));
         }
     }
 }
@@ -89,7 +115,22 @@ fn open(kind: AudioKind, bytes: &[u8]) -> Result<Box<dyn FormatReader>, AudioErr
         return Err(damaged(kind, &reason));
     }
     use symphonia::default::formats::{AdtsReader, FlacReader, MpaReader, OggReader, WavReader};
-    let mut owned = bytes.to_vec();
+    let frames = match kind {
+        AudioKind::Mp3 => Some(FrameKind::Mp3),
+        AudioKind::Adts => Some(FrameKind::Adts),
+        _ => None,
+    };
+    // Tags behind the sound are none of the reader's business.
+    let sound = match frames.map(|kind| mpeg_stream::frames(kind, bytes)).transpose() {
+        Ok(range) => range.and_then(|range| bytes.get(range)).unwrap_or(bytes),
+        Err(reason) => return Err(damaged(kind, &reason)),
+    };
+    let sound = if kind == AudioKind::Flac {
+        mpeg_stream::without_last_tags(sound)
+    } else {
+        sound
+    };
+    let mut owned = sound.to_vec();
     if kind == AudioKind::Wav {
         wav_size::settle(&mut owned).map_err(|reason| damaged(kind, &reason))?;
     }

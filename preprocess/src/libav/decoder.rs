@@ -8,7 +8,7 @@ use ffmpeg_next::ffi::*;
 use ffmpeg_next::packet::Ref as _;
 
 use super::input::out_of_memory;
-use super::{Input, LibavError, Stream};
+use super::{Input, LibavError, Stream, codec_name};
 
 const MPEG_FAMILY: [AVCodecID; 4] = [
     AVCodecID::AV_CODEC_ID_MPEG4,
@@ -48,7 +48,10 @@ impl Decoder {
         // SAFETY: a look-up in a static table.
         let codec = unsafe { avcodec_find_decoder(stream.codec) };
         if codec.is_null() {
-            return Err(LibavError::Missing(format!("decoder for {:?}", stream.codec)));
+            return Err(LibavError::Missing(format!(
+                "decoder for {}",
+                codec_name(stream.codec)
+            )));
         }
         // SAFETY: allocates; the result is checked.
         let context = unsafe { avcodec_alloc_context3(codec) };

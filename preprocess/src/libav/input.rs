@@ -32,6 +32,8 @@ struct Source<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stream {
     pub(crate) index: c_int,
+    /// The number that the file gives it: the track of an MP4.
+    pub(crate) id: c_int,
     pub(crate) codec: AVCodecID,
     pub(crate) width: c_int,
     pub(crate) height: c_int,
@@ -127,6 +129,7 @@ impl<'a> Input<'a> {
         }
         Some(Stream {
             index,
+            id: stream.id,
             codec: parameters.codec_id,
             width: parameters.width,
             height: parameters.height,

@@ -4,6 +4,7 @@
 //! never taken from a header. What becomes of the frames (resizing, patches) is the caller's: each is handed over as
 //! soon as it is decoded, so that no more than two are held at their full size.
 
+mod agreement;
 mod colour;
 mod error;
 mod kind;
@@ -26,6 +27,7 @@ pub use time::{FrameRate, FrameTime};
 use track::VideoTrack;
 
 use crate::completeness;
+use crate::mp4::TrackTables;
 
 /// How many frames the model was made for.
 pub const FRAMES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
@@ -152,7 +154,15 @@ fn sample_by<T: Send>(
     }
     let until = limits.until.within(limits.time);
     let mut track = VideoTrack::open(bytes, kind, limits, until)?;
+    if kind == VideoKind::Mp4
+        && let Some(reason) = TrackTables::fault_of(bytes, track.stream.id)
+    {
+        return Err(track.damaged(&reason));
+    }
     let table = PacketTable::scan(&mut track)?;
+    if let Some(reason) = agreement::fault(&track, &table) {
+        return Err(track.damaged(&reason));
+    }
     if let (Way::Shortest, Some(shown)) = (way, &table.shown)
         && let (Some(first), Some(last)) = (shown.first(), shown.last())
     {

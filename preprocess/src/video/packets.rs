@@ -3,6 +3,7 @@
 
 use ffmpeg_next::Packet;
 
+use super::kind::VideoKind;
 use super::picture::PictureReader;
 use super::{VideoError, VideoTrack};
 
@@ -36,6 +37,7 @@ impl PacketTable {
         let mut pictures = PictureReader::new(track.stream.codec, track.input.extradata(track.stream));
         let mut packets = Vec::new();
         let mut known = !track.stream.interlaced;
+        let mut durations = Durations::default();
         let mut packet = Packet::empty();
         while track.read(&mut packet)? {
             if packets.len() >= track.limits.frames {
@@ -47,6 +49,7 @@ impl PacketTable {
             }
             let picture = pictures.read(packet.data().unwrap_or_default(), packet.is_key());
             known &= picture.shown.is_some() && packet.pts().is_some();
+            durations.add(packet.duration());
             packets.push(PacketEntry {
                 time_stamp: packet.pts().unwrap_or_default(),
                 position: packet.position() as i64,
@@ -58,8 +61,42 @@ impl PacketTable {
             });
         }
         let shown = if known { in_order(&packets) } else { None };
+        let even = match (track.kind, durations) {
+            // Its time stamps are as exact as its durations.
+            (VideoKind::Mp4, Durations::Equal(each)) => Some(each),
+            _ => None,
+        };
+        let shown = shown.filter(|shown| even.is_none_or(|each| evenly_spaced(&packets, shown, each)));
         Ok(Self { packets, shown })
     }
+}
+
+/// Whether all packets last equally long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Durations {
+    #[default]
+    Unknown,
+    Equal(i64),
+    Different,
+}
+
+impl Durations {
+    fn add(&mut self, duration: i64) {
+        *self = match *self {
+            Self::Unknown => Self::Equal(duration),
+            Self::Equal(other) if other == duration => Self::Equal(other),
+            _ => Self::Different,
+        };
+    }
+}
+
+/// Whether shown packets begin whole durations apart; a packet may be missing between two.
+fn evenly_spaced(packets: &[PacketEntry], shown: &[u32], each: i64) -> bool {
+    let time = |n: u32| packets[n as usize].time_stamp;
+    shown.windows(2).all(|w| {
+        let gap = time(w[1]).checked_sub(time(w[0]));
+        gap.and_then(|gap| gap.checked_rem(each)) == Some(0)
+    })
 }
 
 /// Whether the frame of a packet is decoded and not shown.

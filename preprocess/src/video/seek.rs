@@ -169,7 +169,11 @@ impl<T> Work<'_, T> {
             .map(|w| (packets[w.packet].time_stamp, *w))
             .collect();
         let is_wanted = |packet: usize| wanted.iter().any(|w| w.packet == packet);
+        let (mut last_shown, mut ordered) = (i64::MIN, true);
         let mut keep = |decoded: &mut super::track::Decoded<'_>| {
+            // Decoders give frames in the order in which they are shown, whatever their time stamps say.
+            ordered &= decoded.time.ticks > last_shown;
+            last_shown = decoded.time.ticks;
             if let Some(w) = by_time.get(&decoded.time.ticks) {
                 let picture = decoded.picture()?;
                 let picture = (lock(&self.map))(picture);
@@ -200,9 +204,10 @@ impl<T> Work<'_, T> {
         }
         decoder.decode(None, &mut keep)?;
         let frames = lock(&self.frames);
-        Ok(wanted
-            .iter()
-            .all(|w| frames.get(w.place).is_some_and(Option::is_some)))
+        Ok(ordered
+            && wanted
+                .iter()
+                .all(|w| frames.get(w.place).is_some_and(Option::is_some)))
     }
 }
 

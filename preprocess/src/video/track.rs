@@ -8,7 +8,7 @@ use super::kind::VideoKind;
 use super::rotation::Orientation;
 use super::{FrameTime, RgbFrame, VideoError, VideoLimits};
 use crate::Until;
-use crate::libav::{Decoder, Input, LibavError, Received, Stream};
+use crate::libav::{Decoder, Input, LibavError, Received, Stream, codec_name};
 
 /// Decoders that may run. FFmpeg has hundreds, many of them old and seldom tested.
 const CODECS: [AVCodecID; 11] = [
@@ -52,9 +52,9 @@ impl<'a> VideoTrack<'a> {
             .ok_or(VideoError::NoVideoStream { kind: kind.name() })?;
         if !CODECS.contains(&stream.codec) {
             return Err(VideoError::UnsupportedKind(format!(
-                "the pictures of this {} file are coded as {:?}",
+                "the pictures of this {} file are coded as {}",
                 kind.name(),
-                stream.codec
+                codec_name(stream.codec)
             )));
         }
         let pixels = u64::try_from(stream.width).unwrap_or(0) * u64::try_from(stream.height).unwrap_or(0);
