@@ -113,14 +113,12 @@ fn reliability(
                 }
             }
             for (all, (right, rows)) in accuracies.iter_mut().zip(counts) {
-                if rows > 0 {
-                    all.push(right as f64 / rows as f64);
-                }
+                all.push((rows > 0).then(|| right as f64 / rows as f64));
             }
             Ok(())
         })?;
         for (point, all) in points.iter_mut().zip(accuracies) {
-            if let Some(interval) = percentiles(all, 0, options.confidence) {
+            if let Some(interval) = percentiles(all, options.confidence) {
                 point.low = point.low.min(interval.low);
                 point.high = point.high.max(interval.high);
             }

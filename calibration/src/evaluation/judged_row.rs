@@ -139,6 +139,14 @@ impl JudgedRow {
         self.gold_option.map(|gold| gold == self.answer().0)
     }
 
+    /// The error that names this row.
+    pub(super) fn refused(&self, reason: &str) -> CalibrationError {
+        CalibrationError::JudgedRow {
+            id: excerpt(&self.id),
+            reason: reason.to_owned(),
+        }
+    }
+
     /// The ratings, if gold is that.
     pub fn ratings(&self) -> Option<&[Probability]> {
         self.ratings.as_deref()

@@ -28,7 +28,7 @@ pub use options::EvaluationOptions;
 
 use crate::{CalibrationError, FormatVersion, Shape, metrics};
 use family::OF_GROUPS;
-use population::{GROUP_ROWS, Population};
+use population::{Population, few_rows};
 
 /// What a resample draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,33 +189,31 @@ fn by_shape(
 }
 
 fn by_group(rows: &[JudgedRow], options: &EvaluationOptions) -> Result<Vec<GroupFigures>, CalibrationError> {
-    groups_of(rows)
-        .into_iter()
-        .map(|(group, members)| {
-            let rows = members.len();
-            let few = (rows < GROUP_ROWS)
-                .then(|| format!("the group has {rows} rows, and an interval needs {GROUP_ROWS}"));
-            let figures =
-                Population::by_row(members).figures(|metric| OF_GROUPS.contains(&metric), options, few)?;
-            Ok(GroupFigures {
-                group: group.to_owned(),
-                rows,
-                figures,
-            })
+    let of_group = |(group, members): (&str, Vec<&JudgedRow>)| {
+        let rows = members.len();
+        let wanted = |metric| OF_GROUPS.contains(&metric);
+        Ok(GroupFigures {
+            group: group.to_owned(),
+            rows,
+            figures: Population::by_row(members).figures(wanted, options, few_rows(rows))?,
         })
+    };
+    groups_of(rows.iter().map(|row| (row.group(), row)))
+        .into_iter()
+        .map(of_group)
         .collect()
 }
 
-/// The rows of every group, in the order of the groups' first rows.
-fn groups_of(rows: &[JudgedRow]) -> Vec<(&str, Vec<&JudgedRow>)> {
+/// The members of every group, in the order of the groups' first members; those without a group are in none.
+fn groups_of<'a, T>(members: impl Iterator<Item = (Option<&'a str>, T)>) -> Vec<(&'a str, Vec<T>)> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut groups: Vec<(&str, Vec<&JudgedRow>)> = Vec::new();
-    for row in rows {
-        let Some(group) = row.group() else { continue };
+    let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
+    for (group, member) in members {
+        let Some(group) = group else { continue };
         let place = *places.entry(group).or_insert(groups.len());
         match groups.get_mut(place) {
-            Some((_, members)) => members.push(row),
-            None => groups.push((group, vec![row])),
+            Some((_, members)) => members.push(member),
+            None => groups.push((group, vec![member])),
         }
     }
     groups

@@ -13,7 +13,13 @@ const WIDE_FORECASTS: usize = 100_000_000;
 /// Resamples that it takes at least.
 const WIDE_RESAMPLES: usize = 100;
 /// Rows that an interval needs where only rows of one group are resampled.
-pub(super) const GROUP_ROWS: usize = 10;
+const GROUP_ROWS: usize = 10;
+
+/// Why so many rows of one group have no interval, if they have none.
+pub(super) fn few_rows(rows: usize) -> Option<String> {
+    (rows < GROUP_ROWS)
+        .then(|| format!("the group has {rows} rows, and an interval needs at least {GROUP_ROWS}"))
+}
 
 /// Rows, and the units in which they are drawn.
 pub(super) struct Population<'a> {
@@ -138,64 +144,75 @@ impl<'a> Population<'a> {
         }
     }
 
-    /// The metrics of these families.
+    /// The wanted metrics, and their values on the resamples.
+    pub fn compute(
+        &self,
+        wanted: impl Fn(Metric) -> bool,
+        options: &EvaluationOptions,
+        without_interval: Option<String>,
+    ) -> Result<Computed, CalibrationError> {
+        let sample = self.sample();
+        let mut undefined = Vec::new();
+        let mut defined: Vec<(&Family, FamilyValues)> = Vec::new();
+        let families = FAMILIES
+            .iter()
+            .filter(|family| family.metrics.iter().any(|metric| wanted(*metric)));
+        for family in families {
+            let computed =
+                self.rows_of(family.needs, &sample)
+                    .and_then(|rows| match (family.compute)(&sample) {
+                        Ok(estimates) => Ok(FamilyValues::new(
+                            rows,
+                            estimates,
+                            self.resamples_of(family, options),
+                        )),
+                        Err(error) => Err(error.to_string()),
+                    });
+            match computed {
+                Ok(values) => defined.push((family, values)),
+                Err(reason) => undefined.extend(family.metrics.iter().map(|metric| UndefinedMetric {
+                    metric: *metric,
+                    reason: reason.clone(),
+                })),
+            }
+        }
+        let without_interval = without_interval.or_else(|| self.without_interval());
+        if without_interval.is_none() && !defined.is_empty() {
+            self.resample(options, |sample| {
+                defined
+                    .iter_mut()
+                    .try_for_each(|(family, values)| values.resample(family, sample))
+            })?;
+        }
+        Ok(Computed {
+            defined: defined
+                .into_iter()
+                .flat_map(|(family, values)| values.by_metric(family))
+                .collect(),
+            undefined,
+            without_interval,
+        })
+    }
+
+    /// The wanted metrics with their intervals.
     pub fn figures(
         &self,
         wanted: impl Fn(Metric) -> bool,
         options: &EvaluationOptions,
         without_interval: Option<String>,
     ) -> Result<Figures, CalibrationError> {
-        let sample = self.sample();
-        let mut figures = Figures {
-            without_interval: without_interval.or_else(|| self.without_interval()),
-            ..Figures::default()
+        let computed = self.compute(wanted, options, without_interval)?;
+        let figure = |values: MetricValues| Figure {
+            metric: values.metric,
+            rows: values.rows,
+            estimate: values.estimate,
+            interval: percentiles(values.resampled, options.confidence),
         };
-        let mut defined: Vec<(&Family, Resamples)> = Vec::new();
-        for family in FAMILIES {
-            let named = || family.metrics.iter().filter(|metric| wanted(**metric)).copied();
-            if named().next().is_none() {
-                continue;
-            }
-            let computed =
-                self.rows_of(family.needs, &sample)
-                    .and_then(|rows| match (family.compute)(&sample) {
-                        Ok(values) => Ok((rows, values)),
-                        Err(error) => Err(error.to_string()),
-                    });
-            match computed {
-                Ok((rows, values)) => {
-                    let found = family.metrics.iter().zip(&values);
-                    figures.defined.extend(found.map(|(metric, estimate)| Figure {
-                        metric: *metric,
-                        rows,
-                        estimate: *estimate,
-                        interval: None,
-                    }));
-                    defined.push((
-                        family,
-                        Resamples::new(values.len(), self.resamples_of(family, options)),
-                    ));
-                }
-                Err(reason) => figures.undefined.extend(named().map(|metric| UndefinedMetric {
-                    metric,
-                    reason: reason.clone(),
-                })),
-            }
-        }
-        if figures.without_interval.is_none() && !defined.is_empty() {
-            self.resample(options, |sample| {
-                defined
-                    .iter_mut()
-                    .try_for_each(|(family, resamples)| resamples.add(family, sample))
-            })?;
-            let intervals = defined
-                .into_iter()
-                .flat_map(|(_, resamples)| resamples.intervals(options.confidence));
-            for (figure, interval) in figures.defined.iter_mut().zip(intervals) {
-                figure.interval = interval;
-            }
-        }
-        Ok(figures)
+        Ok(Figures {
+            defined: computed.defined.into_iter().map(figure).collect(),
+            undefined: computed.undefined,
+            without_interval: computed.without_interval,
+        })
     }
 
     /// How many resamples a family takes.
@@ -264,59 +281,82 @@ fn units_of(rows: &[&JudgedRow]) -> Vec<Vec<usize>> {
     members(&keys).unwrap_or_default()
 }
 
-/// The values of a family's metrics over the resamples.
-struct Resamples {
-    values: Vec<Vec<f64>>,
-    undefined: usize,
-    left: usize,
+/// Metrics on a population and its resamples.
+pub(super) struct Computed {
+    pub defined: Vec<MetricValues>,
+    pub undefined: Vec<UndefinedMetric>,
+    pub without_interval: Option<String>,
 }
 
-impl Resamples {
-    fn new(metrics: usize, resamples: usize) -> Self {
+/// A metric on a population and its resamples.
+pub(super) struct MetricValues {
+    pub metric: Metric,
+    pub rows: usize,
+    pub estimate: f64,
+    /// One per resample, none where the metric is undefined.
+    pub resampled: Vec<Option<f64>>,
+}
+
+/// The metrics of a family on a population and its resamples.
+struct FamilyValues {
+    rows: usize,
+    estimates: Vec<f64>,
+    resampled: Vec<Option<Vec<f64>>>,
+    resamples: usize,
+}
+
+impl FamilyValues {
+    fn new(rows: usize, estimates: Vec<f64>, resamples: usize) -> Self {
         Self {
-            values: vec![Vec::with_capacity(resamples); metrics],
-            undefined: 0,
-            left: resamples,
+            rows,
+            estimates,
+            resampled: Vec::new(),
+            resamples,
         }
     }
 
-    fn add(&mut self, family: &Family, sample: &Sample<'_>) -> Result<(), CalibrationError> {
-        if self.left == 0 {
+    fn resample(&mut self, family: &Family, sample: &Sample<'_>) -> Result<(), CalibrationError> {
+        if self.resampled.len() == self.resamples {
             return Ok(());
         }
-        self.left -= 1;
-        match (family.compute)(sample) {
-            Ok(values) => {
-                for (all, value) in self.values.iter_mut().zip(values) {
-                    all.push(value);
-                }
-            }
+        self.resampled.push(match (family.compute)(sample) {
+            Ok(values) => Some(values),
             // Of the drawn rows none may be what the metric is of.
             Err(
                 CalibrationError::Undefined { .. }
                 | CalibrationError::OneClass(_)
                 | CalibrationError::Empty(_),
-            ) => self.undefined += 1,
+            ) => None,
             Err(error) => return Err(error),
-        }
+        });
         Ok(())
     }
 
-    fn intervals(self, confidence: f64) -> impl Iterator<Item = Option<PercentileInterval>> {
-        let undefined = self.undefined;
-        self.values
-            .into_iter()
-            .map(move |values| percentiles(values, undefined, confidence))
+    fn by_metric(self, family: &Family) -> impl Iterator<Item = MetricValues> {
+        let Self {
+            rows,
+            estimates,
+            resampled,
+            ..
+        } = self;
+        let metrics = family.metrics.iter().zip(estimates).enumerate();
+        metrics.map(move |(index, (metric, estimate))| MetricValues {
+            metric: *metric,
+            rows,
+            estimate,
+            resampled: resampled
+                .iter()
+                .map(|values| values.as_ref().and_then(|values| values.get(index)).copied())
+                .collect(),
+        })
     }
 }
 
 /// The middle `confidence` of the values; none of no values.
-pub(super) fn percentiles(
-    mut values: Vec<f64>,
-    undefined: usize,
-    confidence: f64,
-) -> Option<PercentileInterval> {
+pub(super) fn percentiles(resampled: Vec<Option<f64>>, confidence: f64) -> Option<PercentileInterval> {
     const PARTS: usize = 1_000_000;
+    let resamples = resampled.len();
+    let mut values: Vec<f64> = resampled.into_iter().flatten().collect();
     if values.is_empty() {
         return None;
     }
@@ -326,6 +366,6 @@ pub(super) fn percentiles(
         low: quantile(&values, tail, PARTS),
         high: quantile(&values, PARTS.saturating_sub(tail), PARTS),
         resamples: values.len(),
-        undefined,
+        undefined: resamples - values.len(),
     })
 }
