@@ -115,6 +115,9 @@ pub enum CalibrationError {
         /// What the optimiser said.
         reason: String,
     },
+    /// A plot could not be drawn.
+    #[error("a plot could not be drawn: {0}")]
+    Plot(String),
     /// A stored object that contradicts itself.
     #[error("no valid {what}: {reason}")]
     Stored {

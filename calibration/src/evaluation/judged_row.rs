@@ -140,7 +140,7 @@ impl JudgedRow {
     }
 
     /// The error that names this row.
-    pub(super) fn refused(&self, reason: &str) -> CalibrationError {
+    pub(crate) fn refused(&self, reason: &str) -> CalibrationError {
         CalibrationError::JudgedRow {
             id: excerpt(&self.id),
             reason: reason.to_owned(),

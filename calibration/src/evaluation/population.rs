@@ -9,7 +9,7 @@ use crate::CalibrationError;
 use crate::metrics::{Bootstrap, members, quantile};
 
 /// Forecasts that a wide metric may look at over all its resamples.
-const WIDE_FORECASTS: usize = 100_000_000;
+const WIDE_FORECASTS: usize = 50_000_000;
 /// Resamples that it takes at least.
 const WIDE_RESAMPLES: usize = 100;
 /// Rows that an interval needs where only rows of one group are resampled.
@@ -24,7 +24,7 @@ pub(super) fn few_rows(rows: usize) -> Option<String> {
 /// Rows, and the units in which they are drawn.
 pub(super) struct Population<'a> {
     rows: Vec<&'a JudgedRow>,
-    /// The rows from the most confident to the least, so that resamples need hardly be sorted.
+    /// The rows from the least confident to the most, so that resamples need hardly be sorted.
     order: Vec<usize>,
     units: Vec<Unit>,
 }
@@ -54,7 +54,7 @@ impl<'a> Population<'a> {
     fn new(rows: Vec<&'a JudgedRow>, units: Vec<Vec<usize>>) -> Self {
         let mut order: Vec<usize> = (0..rows.len()).collect();
         let confidence = |row: &usize| rows.get(*row).map_or(0.0, |row| row.answer().1.get());
-        order.sort_by(|a, b| confidence(b).total_cmp(&confidence(a)));
+        order.sort_by(|a, b| confidence(a).total_cmp(&confidence(b)));
         let units = units
             .into_iter()
             .map(|members| {
