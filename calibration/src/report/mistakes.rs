@@ -51,8 +51,8 @@ fn line(shown_row: &ShownRow<'_>) -> Markup {
             td .name-cell { bdi { (shown(row.id(), 60)) } }
             td .text-cell { bdi { (shown(shown_row.state, 240)) } }
             td .text-cell { bdi { (shown(shown_row.question, 160)) } }
-            td { bdi { (name(gold)) } }
-            td { bdi { (name(said)) } }
+            td .option-cell { bdi { (name(gold)) } }
+            td .option-cell { bdi { (name(said)) } }
             td .n { (probability(p.get())) }
             td .n { (probability(of_gold)) }
         }

@@ -174,7 +174,7 @@ impl Report<'_> {
         let before = self.before.map(|before| &before.curves);
         let legend = html! {
             @if before.is_some() {
-                span .key .main {} "these probabilities" span .key .before {} "before calibration. "
+                div .legend { span .key .main {} "these probabilities" span .key .before {} "before calibration" }
             }
         };
         Ok(html! {
@@ -182,7 +182,7 @@ impl Report<'_> {
                 figure {
                     (PreEscaped(plots::reliability(curves, before)?))
                     figcaption {
-                        b { "Reliability. " } (legend)
+                        (legend) b { "Reliability. " }
                         "On the dashed line promises are kept; below it too much was promised. Bars: "
                         (percent(self.evaluation.options.confidence)) " intervals. Numbers on top: rows per bin."
                     }
@@ -190,14 +190,17 @@ impl Report<'_> {
                 figure {
                     (PreEscaped(plots::confidence(curves, before)?))
                     figcaption {
-                        b { "Confidence." } span .key .main {} "right" span .key .wrong {} "wrong"
-                        @if before.is_some() { span .key .before {} "all rows before calibration" }
+                        div .legend {
+                            span .key .main {} "right" span .key .wrong {} "wrong"
+                            @if before.is_some() { span .key .before {} "all rows before calibration" }
+                        }
+                        b { "Confidence. " } "How sure the answers are."
                     }
                 }
                 figure {
                     (PreEscaped(plots::risk_coverage(curves, before)?))
                     figcaption {
-                        b { "Risk and coverage. " } (legend)
+                        (legend) b { "Risk and coverage. " }
                         "Errors among the most confident rows, when the others are left to a person."
                     }
                 }

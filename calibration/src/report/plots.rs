@@ -41,42 +41,34 @@ pub(super) fn reliability(curves: &Curves, before: Option<&Curves>) -> Result<St
             chart.draw_series(LineSeries::new(dash, INK.stroke_width(1)))?;
         }
         if let Some(before) = before {
-            let points: Vec<(f64, f64)> = before
-                .reliability
-                .iter()
-                .map(|point| (point.mean_probability, point.accuracy))
-                .collect();
-            chart.draw_series(LineSeries::new(points.iter().copied(), BEFORE.stroke_width(1)))?;
-            chart.draw_series(
-                points
-                    .into_iter()
-                    .map(|at| Circle::new(at, 4, BEFORE.stroke_width(2))),
-            )?;
+            promises(&mut chart, before, BEFORE.stroke_width(1))?;
         }
-        let points = &curves.reliability;
-        for point in points {
-            let (x, low, high) = (point.mean_probability, point.low, point.high);
-            let whisker = vec![(x, low), (x, high)];
-            chart.draw_series(std::iter::once(PathElement::new(whisker, MAIN.stroke_width(2))))?;
-            for end in [low, high] {
-                let cap = vec![((x - 0.012).max(0.0), end), ((x + 0.012).min(1.0), end)];
-                chart.draw_series(std::iter::once(PathElement::new(cap, MAIN.stroke_width(2))))?;
-            }
-        }
-        let kept = points
-            .iter()
-            .map(|point| (point.mean_probability, point.accuracy));
-        chart.draw_series(LineSeries::new(kept.clone(), MAIN.stroke_width(2)))?;
-        chart.draw_series(kept.map(|at| Circle::new(at, 4, MAIN.filled())))?;
-        let style = TextStyle::from(("sans-serif", 11))
+        promises(&mut chart, curves, MAIN.stroke_width(2))?;
+        let style = TextStyle::from(("sans-serif", 14))
             .color(&INK)
             .pos(Pos::new(HPos::Center, VPos::Center));
-        chart.draw_series(points.iter().map(|point| {
+        chart.draw_series(curves.reliability.iter().map(|point| {
             let centre = f64::midpoint(point.lower, point.upper);
             Text::new(short(point.rows), (centre, 1.06), style.clone())
         }))?;
         Ok(())
     })
+}
+
+/// The points of one reliability diagram with their intervals.
+fn promises(chart: &mut Chart<'_, '_>, curves: &Curves, style: ShapeStyle) -> Drawn {
+    for point in &curves.reliability {
+        let (x, low, high) = (point.mean_probability, point.low, point.high);
+        let cap = |end| vec![((x - 0.01).max(0.0), end), ((x + 0.01).min(1.0), end)];
+        for line in [vec![(x, low), (x, high)], cap(low), cap(high)] {
+            chart.draw_series(std::iter::once(PathElement::new(line, style)))?;
+        }
+    }
+    let points = curves.reliability.iter();
+    let points = points.map(|point| (point.mean_probability, point.accuracy));
+    chart.draw_series(LineSeries::new(points.clone(), style))?;
+    chart.draw_series(points.map(|at| Circle::new(at, 4, style.color.filled())))?;
+    Ok(())
 }
 
 /// Rows by top probability, right ones below wrong ones; the outline is before calibration.
@@ -164,8 +156,8 @@ fn axes<'a, 'b>(
 ) -> Result<Chart<'a, 'b>, Box<dyn std::error::Error>> {
     let mut chart = ChartBuilder::on(area)
         .margin(12)
-        .x_label_area_size(44)
-        .y_label_area_size(62)
+        .x_label_area_size(52)
+        .y_label_area_size(70)
         .build_cartesian_2d(0.0..right, 0.0..top)?;
     chart
         .configure_mesh()
@@ -185,8 +177,8 @@ fn axes<'a, 'b>(
         .axis_style(INK)
         .bold_line_style(GRID)
         .light_line_style(TRANSPARENT)
-        .label_style(("sans-serif", 12).into_font().color(&INK))
-        .axis_desc_style(("sans-serif", 14).into_font().color(&INK))
+        .label_style(("sans-serif", 16).into_font().color(&INK))
+        .axis_desc_style(("sans-serif", 17).into_font().color(&INK))
         .draw()?;
     Ok(chart)
 }
