@@ -9,6 +9,8 @@ use crate::metrics::confusion_matrix;
 
 /// Options that a matrix is legible with.
 const MOST_OPTIONS: usize = 20;
+/// Options whose names fit over the columns.
+const MOST_NAMED: usize = 6;
 
 /// The matrix, or why there is none.
 pub(super) fn section(rows: &[ShownRow<'_>]) -> Result<Markup, CalibrationError> {
@@ -41,14 +43,17 @@ fn matrix<'a>(rows: &[ShownRow<'a>]) -> Result<Matrix<'a>, CalibrationError> {
 }
 
 fn table(names: &[String], counts: &[Vec<usize>]) -> Markup {
+    let numbered = names.len() > MOST_NAMED;
     html! {
         div .wide {
             table .matrix {
                 caption { "Rows by gold option (down) and most probable option (across). Shades are shares of a line." }
-                thead {
+                thead .numbers[numbered] {
                     tr {
                         th { "gold \\ said" }
-                        @for name in names { th scope="col" { bdi { (shown(name, 40)) } } }
+                        @for (said, name) in names.iter().enumerate() {
+                            th scope="col" { @if numbered { "#" (said + 1) } @else { bdi { (shown(name, 40)) } } }
+                        }
                         th scope="col" { "Rows" }
                     }
                 }
@@ -56,7 +61,7 @@ fn table(names: &[String], counts: &[Vec<usize>]) -> Markup {
                     @for (gold, (name, line)) in names.iter().zip(counts).enumerate() {
                         @let all: usize = line.iter().sum();
                         tr {
-                            th scope="row" { bdi { (shown(name, 40)) } }
+                            th .name-cell scope="row" { @if numbered { "#" (gold + 1) " " } bdi { (shown(name, 40)) } }
                             @for (said, count) in line.iter().enumerate() {
                                 @let share = *count as f64 / all.max(1) as f64;
                                 td .right[gold == said] style=(format!("--share: {share:.3}")) { (count) }

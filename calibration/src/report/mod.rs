@@ -184,7 +184,8 @@ impl Report<'_> {
                     figcaption {
                         (legend) b { "Reliability. " }
                         "On the dashed line promises are kept; below it too much was promised. Bars: "
-                        (percent(self.evaluation.options.confidence)) " intervals. Numbers on top: rows per bin."
+                        (percent(self.evaluation.options.confidence)) " intervals. Numbers on top: rows per bin"
+                        @if before.is_some() { " of these probabilities" } "."
                     }
                 }
                 figure {

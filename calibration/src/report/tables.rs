@@ -50,6 +50,11 @@ pub(super) fn metrics(evaluation: &Evaluation, before: Option<&Evaluation>) -> M
     html! {
         @if let Some(reason) = &evaluation.overall.without_interval {
             p .soft { "No intervals: " (shown(reason, 500)) "." }
+        } @else {
+            p .soft {
+                "Resamples repeat rows, which makes calibration errors larger: where one is near 0, its interval may lie \
+                 above its value. It then says that the rows are few."
+            }
         }
         div .wide {
             table {
