@@ -702,3 +702,28 @@ fn differences_are_resampled_in_pairs() {
     );
     assert!(same.metrics.iter().all(|figure| figure.difference == 0.0));
 }
+
+#[test]
+fn reliability_intervals_know_of_groups() {
+    // Ten groups of twenty rows that are all right or all wrong: ten facts, not two hundred.
+    let rows: Vec<JudgedRow> = (0..200)
+        .map(|index| {
+            row(
+                &index.to_string(),
+                Shape::Choice,
+                &[0.75, 0.25],
+                usize::from(index % 10 < 3),
+            )
+        })
+        .collect();
+    let alone = Evaluation::of(&rows, &FEW).unwrap().curves.reliability[0];
+    let together = Evaluation::of(&grouped(rows, 10), &FEW)
+        .unwrap()
+        .curves
+        .reliability[0];
+    assert_eq!((alone.rows, alone.right), (together.rows, together.right));
+    assert!(
+        together.low < alone.low - 0.1 && together.high > alone.high + 0.05,
+        "{together:?} {alone:?}"
+    );
+}
