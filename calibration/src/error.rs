@@ -62,6 +62,14 @@ pub enum CalibrationError {
         /// Number of options of that row.
         options: usize,
     },
+    /// A judged row is none.
+    #[error("row {id:?}: {reason}")]
+    JudgedRow {
+        /// What the caller calls it.
+        id: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The rows do not determine the metric.
     #[error("{metric} is undefined here: it needs {needs}")]
     Undefined {
@@ -107,6 +115,9 @@ pub enum CalibrationError {
         /// What the optimiser said.
         reason: String,
     },
+    /// A plot could not be drawn.
+    #[error("a plot could not be drawn: {0}")]
+    Plot(String),
     /// A stored object that contradicts itself.
     #[error("no valid {what}: {reason}")]
     Stored {

@@ -23,6 +23,9 @@ pub enum Binning {
     EqualMass(usize),
 }
 
+/// Bins whose edges are worth computing beforehand.
+const FEW: usize = 64;
+
 /// A bin that holds something.
 pub(super) struct Bin {
     /// Its lower edge.
@@ -65,18 +68,31 @@ impl Bin {
 /// The bins that hold something, by rising probability.
 pub(super) fn fill(forecasts: &[Forecast], binning: Binning) -> Result<Vec<Bin>, CalibrationError> {
     let edges = Edges::new(forecasts, binning)?;
-    let mut bins: BTreeMap<usize, Vec<Forecast>> = BTreeMap::new();
-    for (p, event) in forecasts {
-        bins.entry(edges.bin_of(*p)).or_default().push((*p, *event));
+    let bin = |(bin, forecasts): (usize, Vec<Forecast>)| Bin {
+        lower: edges.edge(bin),
+        upper: edges.edge(bin + 1),
+        forecasts,
+    };
+    if edges.bins() > FEW {
+        let mut bins: BTreeMap<usize, Vec<Forecast>> = BTreeMap::new();
+        for (p, event) in forecasts {
+            bins.entry(edges.bin_of(*p)).or_default().push((*p, *event));
+        }
+        return Ok(bins.into_iter().map(bin).collect());
     }
-    Ok(bins
+    // The same, for as many bins as are usual: resampling does this millions of times.
+    let inner: Vec<f64> = (1..edges.bins()).map(|bin| edges.edge(bin)).collect();
+    let mut bins: Vec<Vec<Forecast>> = vec![Vec::new(); edges.bins()];
+    for (p, event) in forecasts {
+        if let Some(bin) = bins.get_mut(inner.partition_point(|edge| edge < p)) {
+            bin.push((*p, *event));
+        }
+    }
+    let filled = bins
         .into_iter()
-        .map(|(bin, forecasts)| Bin {
-            lower: edges.edge(bin),
-            upper: edges.edge(bin + 1),
-            forecasts,
-        })
-        .collect())
+        .enumerate()
+        .filter(|(_, forecasts)| !forecasts.is_empty());
+    Ok(filled.map(bin).collect())
 }
 
 /// `sum_b (n_b / n) |frequency_b - mean probability_b|`.
@@ -97,9 +113,15 @@ impl Edges {
             Binning::EqualWidth(bins) => Ok(Self::Width { bins }),
             Binning::EqualMass(bins) => {
                 let mut sorted: Vec<f64> = forecasts.iter().map(|(p, _)| *p).collect();
-                sorted.sort_by(f64::total_cmp);
+                sorted.sort_unstable_by(f64::total_cmp);
                 Ok(Self::Mass { bins, sorted })
             }
+        }
+    }
+
+    fn bins(&self) -> usize {
+        match self {
+            Self::Width { bins } | Self::Mass { bins, .. } => *bins,
         }
     }
 
@@ -113,11 +135,8 @@ impl Edges {
 
     /// The first bin whose upper edge is not below p.
     fn bin_of(&self, p: f64) -> usize {
-        let bins = match self {
-            Self::Width { bins } | Self::Mass { bins, .. } => *bins,
-        };
         // Edges rise, and the last upper edge is 1 or the largest probability: the answer is in low..=high throughout.
-        let (mut low, mut high) = (0, bins - 1);
+        let (mut low, mut high) = (0, self.bins() - 1);
         while low < high {
             let middle = low + (high - low) / 2;
             if p <= self.edge(middle + 1) {
@@ -132,6 +151,8 @@ impl Edges {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn width(p: f64, bins: usize) -> usize {
@@ -179,6 +200,27 @@ mod tests {
         // More bins than rows: one each.
         assert_eq!(masses(&[0.1, 0.2, 0.3], 1000), [1, 1, 1]);
         assert_eq!(masses(&[0.1, 0.2, 0.3], usize::MAX), [1, 1, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn bins_are_filled_alike_few_or_many(
+            p in prop::collection::vec(0_u32..40, 1..60),
+            count in 1_usize..=FEW,
+            mass in any::<bool>(),
+        ) {
+            let forecasts: Vec<Forecast> = p.iter().map(|p| (f64::from(*p) / 39.0, p % 3 == 0)).collect();
+            let binning = if mass { Binning::EqualMass(count) } else { Binning::EqualWidth(count) };
+            let edges = Edges::new(&forecasts, binning).unwrap();
+            let bins = fill(&forecasts, binning).unwrap();
+            prop_assert_eq!(bins.iter().map(|bin| bin.forecasts.len()).sum::<usize>(), forecasts.len());
+            for bin in &bins {
+                for (p, _) in &bin.forecasts {
+                    let expected = edges.bin_of(*p);
+                    prop_assert_eq!((bin.lower, bin.upper), (edges.edge(expected), edges.edge(expected + 1)));
+                }
+            }
+        }
     }
 
     #[test]

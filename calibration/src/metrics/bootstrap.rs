@@ -111,22 +111,18 @@ impl Bootstrap {
                 needs: "at least two rows, or two groups of rows",
             });
         }
-        let mut generator = ChaCha12Rng::seed_from_u64(self.seed);
         let mut values = Vec::new();
         let mut drawn = Vec::with_capacity(rows);
-        for _ in 0..self.resamples {
+        self.draw(units.len(), |chosen| {
             drawn.clear();
-            for _ in 0..units.len() {
-                // As u64: a usize draws differently where it has another width.
-                let unit = generator.random_range(0..units.len() as u64) as usize;
-                drawn.extend(units.get(unit).into_iter().flatten());
-            }
+            drawn.extend(chosen.iter().filter_map(|unit| units.get(*unit)).flatten());
             match metric(&drawn) {
                 Ok(value) => values.push(value),
                 Err(CalibrationError::Undefined { .. } | CalibrationError::OneClass(_)) => {}
                 Err(error) => return Err(error),
             }
-        }
+            Ok(())
+        })?;
         if values.is_empty() {
             return Err(CalibrationError::Undefined {
                 metric: "a bootstrap interval",
@@ -141,6 +137,24 @@ impl Bootstrap {
             resamples: values.len(),
             undefined: self.resamples - values.len(),
         })
+    }
+
+    /// Calls `each` with as many of the units as there are, drawn with replacement, once per resample.
+    pub(crate) fn draw(
+        &self,
+        units: usize,
+        mut each: impl FnMut(&[usize]) -> Result<(), CalibrationError>,
+    ) -> Result<(), CalibrationError> {
+        let mut generator = ChaCha12Rng::seed_from_u64(self.seed);
+        let mut chosen = vec![0; units];
+        for _ in 0..self.resamples {
+            for unit in &mut chosen {
+                // As u64: a usize draws differently where it has another width.
+                *unit = generator.random_range(0..units as u64) as usize;
+            }
+            each(&chosen)?;
+        }
+        Ok(())
     }
 }
 

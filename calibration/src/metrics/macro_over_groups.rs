@@ -49,7 +49,7 @@ pub fn accuracy_over_groups<G: Ord>(
 }
 
 /// The rows of every group, groups in the order of their first row.
-pub(super) fn members<G: Ord>(groups: &[G]) -> Result<Vec<Vec<usize>>, CalibrationError> {
+pub(crate) fn members<G: Ord>(groups: &[G]) -> Result<Vec<Vec<usize>>, CalibrationError> {
     if groups.is_empty() {
         return Err(CalibrationError::Empty("rows"));
     }

@@ -3,7 +3,7 @@
 /// The quantile `numerator / denominator` by linear interpolation between order statistics: position
 /// `(n - 1) numerator / denominator`, type 7 of Hyndman and Fan (1996), numpy's and R's default. The position is exact,
 /// where numpy's is rounded. 0 for no numbers.
-pub(super) fn quantile(sorted: &[f64], numerator: usize, denominator: usize) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], numerator: usize, denominator: usize) -> f64 {
     // In 128 bits no product of two sizes overflows.
     let denominator = denominator.max(1) as u128;
     let steps = sorted.len().saturating_sub(1) as u128 * numerator as u128;

@@ -51,7 +51,9 @@ pub(super) struct Tier {
 impl Tier {
     /// From the highest probability down.
     pub fn of(mut forecasts: Vec<Forecast>) -> Vec<Self> {
-        forecasts.sort_by(|a, b| b.0.total_cmp(&a.0));
+        // Rising and then reversed: resamples come in rising order.
+        forecasts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        forecasts.reverse();
         let (mut rows_before, mut wrong_before) = (0, 0);
         let mut tiers = Vec::new();
         for ties in forecasts.chunk_by(|a, b| a.0 == b.0) {

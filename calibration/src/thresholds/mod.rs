@@ -9,6 +9,7 @@ mod precision;
 mod recall;
 mod routing;
 
+pub(crate) use clopper_pearson::upper_tail;
 pub use clopper_pearson::{Interval, clopper_pearson, lower_bound, upper_bound};
 pub use precision::{PrecisionThreshold, Search, Test, precision_threshold};
 pub use recall::{RecallThreshold, recall_threshold};
