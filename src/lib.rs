@@ -2,7 +2,9 @@
 
 pub mod bench;
 pub mod datasets;
+pub mod evaluation;
 pub mod http;
 pub mod scheduler;
 pub mod service;
+mod strict_json;
 pub mod verify;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use assize_preprocess::Until;
 use tokio::sync::watch;
 
-use super::place::Place;
 use super::problem::{Fault, Problem, ProblemKind};
+use crate::strict_json::Place;
 
 /// The server's limit, and from when the request's body is read its own, which may be earlier.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use assize_heads::HeadError;
 use assize_preprocess::decision::{Content, Question, Shape};
 use assize_preprocess::{Excess, PromptError};
 
-use super::place::Place;
 use super::problem::{Fault, Problem, ProblemKind, Protocol};
 use crate::service::ServiceError;
+use crate::strict_json::Place;
 
 /// Most questions of one request.
 pub(super) const MAX_QUESTIONS: usize = 1024;

@@ -8,9 +8,9 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, IntoDeserializer, M
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::excerpt::excerpt;
-use super::place::{Place, Step};
 use super::problem::Fault;
+use crate::strict_json::excerpt;
+use crate::strict_json::{Place, Step};
 
 /// A `T` written as an object. Serde alone would also take an array for a struct, field by field.
 #[derive(Debug, Clone, PartialEq)]

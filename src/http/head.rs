@@ -5,8 +5,8 @@
 use axum::extract::Request;
 use axum::http::header;
 
-use super::excerpt::excerpt;
 use super::problem::{Problem, ProblemKind};
+use crate::strict_json::excerpt;
 
 /// Most bytes of a target: path and query.
 const MAX_TARGET_BYTES: usize = 8 << 10;

@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 use super::fetch::Fetcher;
 use super::fields::{Name, Object};
 use super::multipart::BodyPart;
-use super::place::Place;
 use super::problem::{Fault, Problem, ProblemKind};
 use crate::service::{MediumKind, RawMedium, ServiceError};
+use crate::strict_json::Place;
 
 /// Most media of one request.
 pub(super) const MAX_MEDIA: usize = 32;

@@ -1,8 +1,8 @@
 //! The names under which the served model is asked for.
 
-use super::place::Place;
 use super::problem::{Fault, Problem, ProblemKind};
 use crate::service::Service;
+use crate::strict_json::Place;
 
 /// Names that always mean the served model; the first is what the official System One client sends by default.
 pub(super) const ALIASES: [&str; 2] = ["jev-latest", "assize-latest"];

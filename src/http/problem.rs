@@ -5,9 +5,9 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-use super::json::JsonError;
-use super::place::Place;
 use crate::scheduler::{JobError, SubmitError};
+use crate::strict_json::JsonError;
+use crate::strict_json::Place;
 
 /// Whose shape an error takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

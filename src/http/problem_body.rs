@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::place::{Place, Step};
 use super::problem::{Problem, Protocol};
 use crate::scheduler::whole_seconds;
+use crate::strict_json::{Place, Step};
 
 /// An error of `/decide`.
 #[derive(Debug, Serialize, ToSchema)]

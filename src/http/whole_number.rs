@@ -3,7 +3,7 @@
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::{Number, Value};
 
-use super::excerpt::excerpt;
+use crate::strict_json::excerpt;
 
 /// A whole number from 1 to `MOST`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

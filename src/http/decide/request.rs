@@ -13,13 +13,13 @@ use super::option::DecideOption;
 use crate::http::content::TextOrJson;
 use crate::http::fault::{MAX_QUESTIONS, asks_more_than_it_offers, blame};
 use crate::http::fields::{self, Name, Object};
-use crate::http::json::{self, JsonError};
 use crate::http::media::DecideMedium;
 use crate::http::model_name::check_model;
-use crate::http::place::Place;
 use crate::http::problem::{Fault, Problem, ProblemKind, Protocol};
 use crate::http::whole_number::WholeNumber;
 use crate::service::{DecisionSettings, Service, ServiceError};
+use crate::strict_json::Place;
+use crate::strict_json::{self, JsonError};
 
 /// Option orders that may be averaged over.
 type OrderAverages = WholeNumber<{ MAX_OPTIONS as u64 }>;
@@ -152,7 +152,7 @@ impl DecideRequest {
     /// # Errors
     /// It is not JSON, or a field is missing, unknown, of the wrong type or out of range.
     pub(super) fn parse(body: &[u8]) -> Result<Self, Problem> {
-        let body = json::parse(body).map_err(|error| {
+        let body = strict_json::parse(body).map_err(|error| {
             // A number that no reader holds fails before its field is read; its range is said all the same.
             if let JsonError::HugeNumber { number, place } | JsonError::BigInteger { number, place } = &error
             {

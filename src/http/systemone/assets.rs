@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 use crate::http::fields;
 use crate::http::media::{Attached, Parts, decode_base64};
 use crate::http::multipart::BodyPart;
-use crate::http::place::Place;
 use crate::http::problem::{Fault, Problem};
 use crate::service::MediumKind;
+use crate::strict_json::Place;
 
 /// A picture of a request. `part` or `data_base64` holds the file; with `part`, `data_base64` is not read.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -18,11 +18,11 @@ pub use response::SystemOneResponse;
 use super::app::App;
 use super::asking::Asking;
 use super::body::{PlainBody, receive};
-use super::json;
 use super::media::Attached;
 use super::pipeline::Arrival;
 use super::problem::Problem;
 use crate::service::{DecisionSettings, ServiceError};
+use crate::strict_json;
 use request::Asked;
 
 /// Answers named questions about a state, in the shape of System One.
@@ -56,7 +56,7 @@ pub(super) async fn systemone(State(app): State<Arc<App>>, request: Request) -> 
         .answer(arrival, |service| {
             let body = body.into_plain()?;
             Ok(SystemOneAsking {
-                asked: Asked::read(json::parse(&body.json)?, service)?,
+                asked: Asked::read(strict_json::parse(&body.json)?, service)?,
                 body,
             })
         })

@@ -9,13 +9,13 @@ use utoipa::openapi::schema::{self, ObjectBuilder, OneOfBuilder, Ref, Schema, Ty
 
 use super::assets::{Assets, SystemOneAsset};
 use crate::http::content::TextOrJson;
-use crate::http::excerpt::excerpt;
 use crate::http::fault::{MAX_QUESTIONS, asks_more_than_it_offers, blame};
 use crate::http::fields::{self, Object};
 use crate::http::model_name::check_model;
-use crate::http::place::Place;
 use crate::http::problem::{Fault, Problem, ProblemKind, Protocol};
 use crate::service::{Service, ServiceError};
+use crate::strict_json::Place;
+use crate::strict_json::excerpt;
 
 /// Most options of a choice, as System One documents it.
 const MAX_CHOICE_OPTIONS: usize = 255;

@@ -74,6 +74,24 @@ pub enum JsonError {
     },
 }
 
+impl JsonError {
+    /// The message with another subject than the body.
+    pub(crate) fn about(&self, subject: &str) -> String {
+        let message = self.to_string();
+        let (place, said) = match self {
+            JsonError::HugeNumber { place, .. }
+            | JsonError::BigInteger { place, .. }
+            | JsonError::DuplicateKey { place, .. } => (place.to_string(), message),
+            _ => (String::new(), message),
+        };
+        match said.strip_prefix("the body") {
+            Some(rest) => format!("{subject}{rest}"),
+            None if place.is_empty() => said,
+            None => format!("{place}: {said}"),
+        }
+    }
+}
+
 /// Reads a whole body.
 ///
 /// # Errors

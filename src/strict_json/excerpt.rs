@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const MOST: usize = 120;
 
 /// The start of `text`, with `…` where it goes on.
-pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
+pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(MOST) {
         None => Cow::Borrowed(text),
         Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
