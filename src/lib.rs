@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod datasets;
+pub mod head_fit;
 pub mod http;
 pub mod scheduler;
 pub mod service;
