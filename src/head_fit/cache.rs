@@ -18,7 +18,7 @@ pub struct PromptKey([u8; 32]);
 
 impl PromptKey {
     /// Of a prompt.
-    pub fn of(prompt: impl Iterator<Item = TokenId>) -> Self {
+    pub fn of(prompt: &[TokenId]) -> Self {
         let mut hasher = Sha256::new();
         for token in prompt {
             hasher.update(token.to_le_bytes());
@@ -131,7 +131,7 @@ mod tests {
     fn what_was_kept_is_found_again_unless_it_is_damaged() {
         let root = tempfile::tempdir().unwrap();
         let cache = HiddenCache::open(root.path(), &artifact("int8", "r"), 3).unwrap();
-        let key = PromptKey::of([1, 2, 3].into_iter());
+        let key = PromptKey::of(&[1, 2, 3]);
         assert_eq!(cache.get(key), None);
         let hidden = vec![0.5, -1.5, f32::MIN_POSITIVE];
         cache.put(key, &hidden).unwrap();
@@ -156,10 +156,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let open =
             |precision, readout| HiddenCache::open(root.path(), &artifact(precision, readout), 1).unwrap();
-        let key = PromptKey::of([1].into_iter());
+        let key = PromptKey::of(&[1]);
         open("int8", "r").put(key, &[1.0]).unwrap();
         assert_eq!(open("float32", "r").get(key), None);
-        assert_eq!(open("int8", "r").get(PromptKey::of([2].into_iter())), None);
+        assert_eq!(open("int8", "r").get(PromptKey::of(&[2])), None);
         assert_eq!(open("int8", "s").get(key), Some(vec![1.0]));
     }
 }

@@ -1,9 +1,11 @@
 //! Hidden states of many prompts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use assize_models::{ReadIndex, TokenId};
 
 use super::{HeadFitError, HiddenCache, PromptKey};
-use crate::service::{Prepared, Service};
+use crate::service::Service;
 
 /// Tokens of one forward pass, but for a single longer prompt.
 pub const TOKENS_OF_A_PASS: usize = 2048;
@@ -17,7 +19,7 @@ pub struct Extracted {
     pub hidden: Vec<Vec<f32>>,
     /// Prompts that a forward pass was run for.
     pub computed: usize,
-    /// Tokens that were computed.
+    /// Tokens of those prompts; what the prompts of one pass start with in common is computed once.
     pub tokens: usize,
 }
 
@@ -28,49 +30,50 @@ pub struct Extracted {
 /// The engine fails.
 pub fn extract(
     service: &Service,
-    prompts: &[(PromptKey, &Prepared)],
+    prompts: &[(PromptKey, Vec<TokenId>)],
     cache: Option<&HiddenCache>,
     progress: impl Fn(usize),
 ) -> Result<Extracted, HeadFitError> {
     let mut known: HashMap<PromptKey, Vec<f32>> = HashMap::new();
-    let mut missing: Vec<(PromptKey, &Prepared)> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    for (key, prepared) in prompts {
-        if !seen.insert(*key) {
+    let mut missing: Vec<&(PromptKey, Vec<TokenId>)> = Vec::new();
+    let mut seen = HashSet::new();
+    for prompt in prompts {
+        let key = prompt.0;
+        if !seen.insert(key) {
             progress(1);
             continue;
         }
-        match cache.and_then(|cache| cache.get(*key)) {
+        match cache.and_then(|cache| cache.get(key)) {
             Some(hidden) => {
-                known.insert(*key, hidden);
+                known.insert(key, hidden);
                 progress(1);
             }
-            None => missing.push((*key, prepared)),
+            None => missing.push(prompt),
         }
     }
     let (computed, mut tokens, mut writable) = (missing.len(), 0, true);
     for window in missing.chunks_mut(WINDOW) {
-        window.sort_by_key(|(key, prepared)| (prepared.tokens(), *key));
+        window.sort_by_key(|(key, prompt)| (prompt.len(), *key));
         for pass in passes(window) {
-            let prepared: Vec<&Prepared> = pass.iter().map(|(_, prepared)| *prepared).collect();
-            let hidden = service.hidden_states(&prepared)?;
-            tokens += prepared.iter().map(|prepared| prepared.tokens()).sum::<usize>();
-            for ((key, _), hidden) in pass.iter().zip(hidden) {
+            let of_pass: Vec<Vec<TokenId>> = pass.iter().map(|(_, prompt)| prompt.clone()).collect();
+            let hidden = service.hidden_states(&of_pass)?;
+            tokens += of_pass.iter().map(Vec::len).sum::<usize>();
+            for ((key, _), read) in pass.iter().zip(0..) {
+                let hidden = hidden.row(ReadIndex(read)).unwrap_or_default();
                 if let Some(cache) = cache.filter(|_| writable)
-                    && let Err(error) = cache.put(*key, &hidden)
+                    && let Err(error) = cache.put(*key, hidden)
                 {
                     tracing::warn!(%error, folder = %cache.folder().display(), "hidden states are not kept");
                     writable = false;
                 }
-                known.insert(*key, hidden);
+                known.insert(*key, hidden.to_vec());
             }
             progress(pass.len());
         }
     }
-    let of_prompt = |(key, _): &(PromptKey, &Prepared)| known.get(key).cloned();
-    let hidden = prompts.iter().filter_map(of_prompt).collect::<Vec<_>>();
+    let of_prompt = |(key, _): &(PromptKey, Vec<TokenId>)| known.get(key).cloned();
     Ok(Extracted {
-        hidden,
+        hidden: prompts.iter().filter_map(of_prompt).collect(),
         computed,
         tokens,
     })
@@ -78,17 +81,19 @@ pub fn extract(
 
 /// Consecutive prompts of at most [`TOKENS_OF_A_PASS`] tokens, or one longer one.
 fn passes<'w, 'p>(
-    window: &'w [(PromptKey, &'p Prepared)],
-) -> impl Iterator<Item = &'w [(PromptKey, &'p Prepared)]> {
+    window: &'w [&'p (PromptKey, Vec<TokenId>)],
+) -> impl Iterator<Item = &'w [&'p (PromptKey, Vec<TokenId>)]> {
     let mut left = window;
     std::iter::from_fn(move || {
+        if left.is_empty() {
+            return None;
+        }
         let mut tokens = 0;
-        let fits = left.iter().take_while(|(_, prepared)| {
-            tokens += prepared.tokens();
+        let fits = left.iter().take_while(|(_, prompt)| {
+            tokens += prompt.len();
             tokens <= TOKENS_OF_A_PASS
         });
-        let count = fits.count().max(1);
-        let (pass, rest) = left.split_at_checked(count)?;
+        let (pass, rest) = left.split_at_checked(fits.count().max(1))?;
         left = rest;
         Some(pass)
     })

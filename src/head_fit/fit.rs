@@ -11,12 +11,13 @@ use assize_heads::fitted_head::{
     HeadBase, HeadCard, HeadData, HeadQuality, HeadQuestion, HeadTraining, PromptCut, write,
 };
 use assize_heads::{FittedHead, SlotHead};
+use assize_models::TokenId;
 use assize_preprocess::prompt::Truncate;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{FitRow, HeadFitError, HiddenCache, PromptKey, extract};
-use crate::service::{Prepared, Service};
+use crate::service::Service;
 
 /// Bins of the calibration error.
 const BINS: usize = 15;
@@ -77,9 +78,12 @@ pub struct HeadFitReport {
 
 /// A row whose prompt is written.
 struct WrittenRow {
-    row: FitRow,
-    prepared: Prepared,
+    id: String,
+    gold: usize,
+    group: Option<String>,
+    prompt: Vec<TokenId>,
     key: PromptKey,
+    is_cut: bool,
 }
 
 /// Fits a head on `rows`, judges it on `held_out` as well, and writes it into `folder`.
@@ -119,7 +123,7 @@ pub fn fit_head(
 
     let started = Instant::now();
     let hidden_of = |rows: &[WrittenRow]| {
-        let prompts: Vec<_> = rows.iter().map(|row| (row.key, &row.prepared)).collect();
+        let prompts: Vec<_> = rows.iter().map(|row| (row.key, row.prompt.clone())).collect();
         extract(service, &prompts, cache, |done| progress(Progress::Hidden(done)))
     };
     let extracted = hidden_of(&rows)?;
@@ -130,7 +134,7 @@ pub fn fit_head(
     let width = service.backbone().description().hidden;
     let mut training = HiddenRows::new(width, options_of)?;
     for (row, hidden) in rows.iter().zip(&extracted.hidden) {
-        training.push(hidden, row.row.gold, &row.group())?;
+        training.push(hidden, row.gold, &row.group())?;
     }
     let mut fitted = fit(&training, &options.fit, || progress(Progress::Fit))?;
     let (temperature, left_out) = if options.temperature {
@@ -174,7 +178,7 @@ pub fn fit_head(
         computed += extracted.computed;
         tokens += extracted.tokens;
         let scores = scores(head.head(), &extracted.hidden, options_of)?;
-        let gold: Vec<usize> = held_out.iter().map(|row| row.row.gold).collect();
+        let gold: Vec<usize> = held_out.iter().map(|row| row.gold).collect();
         card.held_out = Some(quality(&scores, &gold)?);
         head = write(folder, card, &fitted.normaliser, &fitted.weights)?;
     }
@@ -195,7 +199,7 @@ pub fn fit_head(
 impl WrittenRow {
     /// The group that no fold divides: the row's own, or all rows with this prompt.
     fn group(&self) -> String {
-        match &self.row.group {
+        match &self.group {
             Some(group) => format!("group {group}"),
             None => self.key.hex(),
         }
@@ -264,11 +268,17 @@ fn question_of(rows: &[FitRow], held_out: &[FitRow]) -> Result<HeadQuestion, Hea
 
 fn written(service: &Service, row: FitRow, cut: PromptCut) -> Result<WrittenRow, HeadFitError> {
     match service.prepare_for_head(&row.decision, cut) {
-        Ok(prepared) => Ok(WrittenRow {
-            key: PromptKey::of(prepared.prompt()),
-            prepared,
-            row,
-        }),
+        Ok(prepared) => {
+            let prompt = prepared.prompt();
+            Ok(WrittenRow {
+                id: row.id,
+                gold: row.gold,
+                group: row.group,
+                key: PromptKey::of(&prompt),
+                prompt,
+                is_cut: prepared.truncated_tokens() > 0,
+            })
+        }
         Err(error) => Err(HeadFitError::Prompt {
             id: row.id,
             error: Box::new(error),
@@ -322,11 +332,11 @@ fn describe(rows: &[WrittenRow], training: &HiddenRows, options: &HeadFitOptions
     let mut hasher = Sha256::new();
     for row in rows {
         let group = row.group();
-        for field in [row.row.id.as_str(), &row.key.hex(), &group] {
+        for field in [row.id.as_str(), &row.key.hex(), &group] {
             hasher.update((field.len() as u64).to_le_bytes());
             hasher.update(field.as_bytes());
         }
-        hasher.update((row.row.gold as u64).to_le_bytes());
+        hasher.update((row.gold as u64).to_le_bytes());
     }
     let groups: HashSet<&String> = training.groups().iter().collect();
     HeadData {
@@ -336,9 +346,6 @@ fn describe(rows: &[WrittenRow], training: &HiddenRows, options: &HeadFitOptions
         rows: rows.len(),
         groups: groups.len(),
         per_option: training.per_option(),
-        truncated_rows: rows
-            .iter()
-            .filter(|row| row.prepared.truncated_tokens() > 0)
-            .count(),
+        truncated_rows: rows.iter().filter(|row| row.is_cut).count(),
     }
 }

@@ -2,73 +2,87 @@
 
 use std::time::Instant;
 
+use assize_heads::Readout;
 use assize_heads::fitted_head::PromptCut;
-use assize_heads::{PackedDecision, Readout};
-use assize_models::{PackedBatch, TokenId};
+use assize_models::{HiddenStates, PackedBatch, TokenId};
 use assize_preprocess::decision::Decision;
 
 use super::{Prepared, PreparedMedia, Service, ServiceError};
 
 impl Service {
-    /// Writes a decision of one question as a fitted head reads it: cut by `cut`, options in the caller's order.
+    /// Writes a decision of one question, about text alone, as a fitted head reads it: cut by `cut`, options in the
+    /// caller's order.
     ///
     /// # Errors
     /// As [`Self::prepare`].
     pub fn prepare_for_head(&self, decision: &Decision, cut: PromptCut) -> Result<Prepared, ServiceError> {
-        self.encode(
-            decision,
-            PreparedMedia::default(),
-            self.encoding_for_head(cut),
-            &Readout::Slot,
-            Instant::now(),
-        )
+        let options = self.encoding_for_head(cut);
+        let media = PreparedMedia::default();
+        self.encode(decision, media, options, &Readout::Slot, Instant::now())
     }
 
-    /// The hidden state at the last position of each prompt, from one forward pass; `[decisions, width]`. Of a decision of
-    /// several questions, that of the first.
+    /// The hidden state at the last position of each prompt, from one forward pass: row i is that of `prompts[i]`. What all
+    /// prompts start with is computed once.
     ///
     /// # Errors
-    /// A decision cannot be packed, or the engine fails.
-    pub fn hidden_states(&self, decisions: &[&Prepared]) -> Result<Vec<Vec<f32>>, ServiceError> {
+    /// A prompt is empty or too long, or the engine fails.
+    pub fn hidden_states(&self, prompts: &[Vec<TokenId>]) -> Result<HiddenStates, ServiceError> {
         let mut batch = PackedBatch::new();
-        let packed = decisions
-            .iter()
-            .map(|prepared| {
-                let asked = prepared.groups.first().map(|group| &group.encoded);
-                let asked = asked.ok_or(ServiceError::Mismatch {
-                    what: "questions",
-                    asked: 1,
-                    scored: 0,
-                })?;
-                let media = &prepared.media.media;
-                Ok(PackedDecision::pack(asked, media, &Readout::Slot, &mut batch)?)
-            })
-            .collect::<Result<Vec<_>, ServiceError>>()?;
-        let hidden = self.backbone.forward(&batch)?;
-        packed
-            .iter()
-            .map(|packed| {
-                let first = packed.last_hidden(&hidden)?.first().map(|row| row.to_vec());
-                first.ok_or(ServiceError::Mismatch {
-                    what: "questions",
-                    asked: 1,
-                    scored: 0,
-                })
-            })
-            .collect()
+        let shared = shared_start(prompts);
+        let parent = match prompts.first().and_then(|prompt| prompt.get(..shared)) {
+            Some(start) if !start.is_empty() => Some(batch.push_segment(None, start)?),
+            _ => None,
+        };
+        for prompt in prompts {
+            let rest = prompt.get(shared..).unwrap_or_default();
+            let segment = batch.push_segment(parent, rest)?;
+            batch.read_last(segment)?;
+        }
+        Ok(self.backbone.forward(&batch)?)
     }
 }
 
 impl Prepared {
     /// The tokens of the first question's prompt, state first: all that its hidden state depends on.
-    pub fn prompt(&self) -> impl Iterator<Item = TokenId> + '_ {
-        let encoded = self.groups.first().map(|group| &group.encoded);
-        let state = encoded.into_iter().flat_map(|encoded| &encoded.state);
-        let order = encoded
-            .and_then(|encoded| encoded.questions.first())
-            .and_then(|question| question.orders.first());
-        state
-            .chain(order.into_iter().flat_map(|order| &order.tokens))
-            .copied()
+    pub fn prompt(&self) -> Vec<TokenId> {
+        let Some(encoded) = self.groups.first().map(|group| &group.encoded) else {
+            return Vec::new();
+        };
+        let question = encoded.questions.first();
+        let order = question.and_then(|question| question.orders.first());
+        let behind = order.map_or(&[][..], |order| &order.tokens);
+        [&encoded.state[..], behind].concat()
+    }
+}
+
+/// Tokens that all prompts start with; at least one of each is left.
+fn shared_start(prompts: &[Vec<TokenId>]) -> usize {
+    let (Some(first), true) = (prompts.first(), prompts.len() > 1) else {
+        return 0;
+    };
+    let common = |prompt: &Vec<TokenId>| {
+        let equal = first.iter().zip(prompt).take_while(|(a, b)| a == b).count();
+        equal.min(prompt.len().saturating_sub(1))
+    };
+    prompts.iter().map(common).min().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prompt_keeps_a_token_of_its_own() {
+        for (prompts, shared) in [
+            (vec![vec![1, 2, 3], vec![1, 2, 4]], 2),
+            (vec![vec![1, 2, 3], vec![1, 2]], 1),
+            (vec![vec![1, 2], vec![1, 2]], 1),
+            (vec![vec![1], vec![1]], 0),
+            (vec![vec![1, 2], vec![3]], 0),
+            (vec![vec![1, 2]], 0),
+            (vec![], 0),
+        ] {
+            assert_eq!(shared_start(&prompts), shared, "{prompts:?}");
+        }
     }
 }

@@ -131,6 +131,9 @@ impl HeadCard {
         if self.prompt.max_tokens == 0 {
             return Err("`prompt.max_tokens` is 0: it must be at least 1".into());
         }
+        if self.prompt.truncate == Truncate::Error {
+            return Err("`prompt.truncate` is error: it must be start, middle or end".into());
+        }
         Ok(())
     }
 }
