@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod datasets;
 pub mod evaluation;
+pub mod head_fit;
 pub mod http;
 pub mod scheduler;
 pub mod service;

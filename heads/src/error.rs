@@ -66,6 +66,25 @@ pub enum HeadError {
         /// What is wrong.
         reason: String,
     },
+    /// A fitted head's card is missing a field, contradicts itself or its numbers.
+    #[error("{path}: not a head's card: {reason}")]
+    HeadCard {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A question that the fitted head is not for.
+    #[error("question {question}: {reason}: ask exactly that, or start without --head")]
+    NotFitted {
+        /// Index of the question in the request, from 0.
+        question: usize,
+        /// What differs, with both sides.
+        reason: String,
+    },
+    /// A head could not be fitted.
+    #[error("fitting a head: {0}")]
+    Fit(String),
     /// The media of a decision are not those that its prompt has places for.
     #[error("the media do not fit the prompt: {0}")]
     Media(String),

@@ -154,6 +154,20 @@ impl PackedDecision {
             .collect()
     }
 
+    /// The hidden state at the last position of each question's prompt, in its first option order.
+    ///
+    /// # Errors
+    /// The hidden states are of another batch.
+    pub fn last_hidden<'h>(&self, hidden: &'h HiddenStates) -> Result<Vec<&'h [f32]>, HeadError> {
+        let read_of = |orders: &Vec<PackedOrder>| match orders.first() {
+            Some(PackedOrder::Label { read, .. } | PackedOrder::Slot { read, .. }) => Some(*read),
+            Some(PackedOrder::Text { reads, .. }) => reads.first().copied(),
+            None => None,
+        };
+        let reads = self.questions.iter().filter_map(read_of);
+        reads.map(|read| row(hidden, read)).collect()
+    }
+
     /// The log normalizer of every row of this decision: one call for all of them.
     fn normalizers(
         &self,

@@ -30,7 +30,52 @@ pub struct ArtifactDescription {
 #[serde(transparent)]
 pub struct ArtifactId(String);
 
+/// A field in which two artifacts differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The field of [`ArtifactDescription`].
+    pub field: String,
+    /// Its value in the artifact that is compared; `none` where it is absent.
+    pub this: String,
+    /// Its value in the other.
+    pub other: String,
+}
+
 impl ArtifactDescription {
+    /// Every field in which `self` (`this`) and `other` differ, in the order of the fields.
+    pub fn differences(&self, other: &Self) -> Vec<Difference> {
+        // Every field is named, so that a new one cannot be forgotten.
+        let fields = |description: &Self| {
+            let Self {
+                weights,
+                tokenizer,
+                prompt_form,
+                readout,
+                precision,
+                engine,
+                mask_style,
+            } = description.clone();
+            let mask_style = mask_style.map_or_else(|| "none".to_owned(), |style| style.to_string());
+            [
+                ("weights", weights),
+                ("tokenizer", tokenizer),
+                ("prompt_form", prompt_form),
+                ("readout", readout),
+                ("precision", precision),
+                ("engine", engine),
+                ("mask_style", mask_style),
+            ]
+        };
+        let both = fields(self).into_iter().zip(fields(other));
+        both.filter(|((_, this), (_, other))| this != other)
+            .map(|((field, this), (_, other))| Difference {
+                field: field.to_owned(),
+                this,
+                other,
+            })
+            .collect()
+    }
+
     /// The id of this artifact.
     pub fn id(&self) -> ArtifactId {
         let mut hasher = Sha256::new();
@@ -71,6 +116,46 @@ impl std::fmt::Display for ArtifactId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn differences_name_each_field_with_both_values() {
+        let one = ArtifactDescription {
+            weights: "w".into(),
+            tokenizer: "t".into(),
+            prompt_form: "p".into(),
+            readout: "r".into(),
+            precision: "float32".into(),
+            engine: "onnx/3".into(),
+            mask_style: None,
+        };
+        assert_eq!(one.differences(&one), []);
+        let other = ArtifactDescription {
+            precision: "int8".into(),
+            mask_style: Some(MaskStyle::Local),
+            ..one.clone()
+        };
+        let found = one.differences(&other);
+        let shown: Vec<[&str; 3]> = found
+            .iter()
+            .map(|found| [found.field.as_str(), &found.this, &found.other])
+            .collect();
+        assert_eq!(
+            shown,
+            [["precision", "float32", "int8"], ["mask_style", "none", "local"]]
+        );
+        // As many as the fields of the stored form, where all differ.
+        let all = ArtifactDescription {
+            weights: "-".into(),
+            tokenizer: "-".into(),
+            prompt_form: "-".into(),
+            readout: "-".into(),
+            precision: "-".into(),
+            engine: "-".into(),
+            mask_style: Some(MaskStyle::Direct),
+        };
+        let stored = serde_json::to_value(&all).unwrap();
+        assert_eq!(one.differences(&all).len(), stored.as_object().unwrap().len());
+    }
 
     #[test]
     fn the_mask_style_makes_another_artifact_and_its_absence_changes_nothing() {

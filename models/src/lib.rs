@@ -17,7 +17,7 @@ mod soft_tokens;
 pub mod store;
 mod weights;
 
-pub use artifact::{ArtifactDescription, ArtifactId};
+pub use artifact::{ArtifactDescription, ArtifactId, Difference};
 pub use backbone::{Backbone, EngineInfo, HiddenStates, Precision};
 pub use checkpoint::{Checkpoint, FileHash, ModelCard, available_bytes, check_fit, weight_shapes};
 pub use decoder::{Activation, Architecture, DecoderDescription, LayerDescription, Rope};

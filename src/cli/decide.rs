@@ -217,14 +217,24 @@ fn describe(
     let engine = service.engine();
     writeln!(
         text,
-        "{} · {} · {} {} · {} tokens in {:.1} ms · probabilities are raw (no calibration is fitted)",
+        "{} · {}{} · {} {} · {} tokens in {:.1} ms · {}",
         service.name(),
         service.artifact_id(),
+        service
+            .fitted_head()
+            .map_or_else(String::new, |head| format!(" · {}", head.id())),
         engine.name,
         engine.precision,
         answered.input_tokens,
-        answered.timings.total.as_secs_f64() * 1e3
+        answered.timings.total.as_secs_f64() * 1e3,
+        match service.calibration_id() {
+            Some(calibration) => format!("probabilities are calibrated by {calibration}"),
+            None => "probabilities are raw (no calibration is loaded)".to_owned(),
+        }
     )?;
+    for mismatch in service.mismatches() {
+        writeln!(text, "MISMATCH: {mismatch}; do not trust these probabilities")?;
+    }
     Ok(text)
 }
 

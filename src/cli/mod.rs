@@ -6,6 +6,7 @@ mod datasets;
 mod decide;
 mod engine;
 mod engine_choice;
+mod head;
 mod logging;
 mod media_files;
 mod model;
@@ -37,6 +38,8 @@ enum Command {
     Decide(Box<decide::DecideArguments>),
     /// Measure the machine, the engine, HTTP and quality
     Bench(Box<bench::BenchArguments>),
+    /// Fit a head for one question to labelled rows, and show it
+    Head(head::HeadArguments),
     /// Compare the whole way from media files to probabilities with a reference's values
     Verify(verify::VerifyArguments),
     /// Fetch, list, inspect and remove models
@@ -56,6 +59,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Decide(arguments) => decide::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Head(arguments) => head::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Model(arguments) => model::run(arguments),
         Command::Datasets(arguments) => datasets::run(arguments),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use assize::bench::memory_mib;
 use assize::http::{App, Drained, FetchLimits, ServerLimits, serve};
+use assize_heads::FittedHead;
 use clap::Args;
 
 use super::logging::{self, LogFormat};
@@ -17,6 +18,7 @@ const EXAMPLES: &str = "Examples:
   assize serve                                          the default model on http://127.0.0.1:8080
   assize serve --model ./my-model --port 9000 --precision float32
   assize serve --host 0.0.0.0 --log-format json         reachable from outside; there is no authentication
+  assize serve --head ./spam-head                       a head that `assize head fit` wrote answers its question
 
   curl http://127.0.0.1:8080/decide -H 'content-type: application/json' \\
     -d '{\"state\": \"You won! Click here.\", \"question\": \"Is this spam?\", \"options\": [\"spam\", \"not spam\"]}'
@@ -182,6 +184,8 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
         tracing::info!(
             model = service.name(),
             artifact = %service.artifact_id(),
+            head = service.fitted_head().map(FittedHead::id),
+            calibration = service.calibration_id(),
             engine = engine.name,
             engine_version = engine.version,
             precision = %engine.precision,

@@ -26,6 +26,15 @@ pub struct ServedModelArguments {
     /// Threads of one forward pass [default: all]
     #[arg(short, long, value_parser = whole(1..=1024))]
     threads: Option<u16>,
+    /// A head that `assize head fit` wrote (its folder or its .safetensors file): it answers its own question only
+    #[arg(long, value_name = "FOLDER|FILE")]
+    head: Option<PathBuf>,
+    /// A calibration that was fitted on scores of this model, head, engine and precision
+    #[arg(long, value_name = "FILE")]
+    calibration: Option<PathBuf>,
+    /// Use a head or a calibration that was made for another artifact; every answer is marked
+    #[arg(long)]
+    allow_mismatch: bool,
 }
 
 impl ServedModelArguments {
@@ -41,6 +50,9 @@ impl ServedModelArguments {
             device: self.engine.device,
             precision: self.precision,
             threads: self.threads.map(usize::from),
+            head: self.head.clone(),
+            calibration: self.calibration.clone(),
+            allow_mismatch: self.allow_mismatch,
         })?)
     }
 }

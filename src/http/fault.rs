@@ -67,6 +67,19 @@ pub(super) fn blame(
             ProblemKind::TooManyOptions,
             Fault::value(place(*question, None), error.to_string()),
         ),
+        ServiceError::Head(HeadError::NotFitted { question, reason }) => at(
+            *question,
+            None,
+            &format!(
+                "this server answers with a fitted head: {reason}. Ask exactly that, or a server that was started \
+                 without --head"
+            ),
+        ),
+        ServiceError::NotCalibrated { question, id, reason } => at(
+            *question,
+            None,
+            &format!("this server's calibration {id} is not for it: {reason}"),
+        ),
         other => {
             tracing::error!(error = %other, "a decision could not be prepared");
             Problem::new(

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use assize_heads::FittedHead;
+use assize_heads::fitted_head::HeadQuestion;
+use assize_preprocess::prompt::Truncate;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
@@ -10,6 +13,7 @@ use utoipa::ToSchema;
 use super::app::App;
 use super::decide::DecideEngine;
 use super::model_name::ALIASES;
+use crate::service::Mismatch;
 
 /// The served model, twice: as System One and as OpenAI's clients read it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -53,12 +57,48 @@ pub struct DescribedModel {
     /// What the hash is over.
     #[schema(value_type = Object)]
     x_artifact_parts: assize_models::ArtifactDescription,
+    /// The fitted head that answers in place of the model's own readout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    x_head: Option<ListedHead>,
+    /// The calibration that is applied to every answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    x_calibration: Option<String>,
+    /// Heads and calibrations that were made for another artifact and are used all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    x_mismatch: Vec<Mismatch>,
     /// What runs it.
     x_engine: DecideEngine,
     /// Longest prompt in tokens.
     x_context: usize,
     /// Parameters, embedding included.
     x_parameters: u64,
+}
+
+/// A fitted head, and the one question that it answers.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListedHead {
+    /// Its id.
+    id: String,
+    /// The question with its options.
+    #[schema(value_type = Object)]
+    question: HeadQuestion,
+    /// Most tokens of a prompt; longer texts are cut.
+    max_tokens: usize,
+    /// What is dropped of them.
+    #[schema(value_type = String)]
+    truncate: Truncate,
+}
+
+impl From<&FittedHead> for ListedHead {
+    fn from(head: &FittedHead) -> Self {
+        let card = head.card();
+        Self {
+            id: head.id(),
+            question: card.question.clone(),
+            max_tokens: card.prompt.max_tokens,
+            truncate: card.prompt.truncate,
+        }
+    }
 }
 
 /// Lists the served model.
@@ -82,6 +122,9 @@ pub(super) async fn models(State(app): State<Arc<App>>) -> Json<ModelList> {
             x_license: card.license.clone(),
             x_artifact: service.artifact_id().to_string(),
             x_artifact_parts: service.artifact().clone(),
+            x_head: service.fitted_head().map(ListedHead::from),
+            x_calibration: service.calibration_id().map(str::to_owned),
+            x_mismatch: service.mismatches().to_vec(),
             x_engine: service.engine().into(),
             x_context: service.context(),
             x_parameters: service.backbone().description().parameters(),

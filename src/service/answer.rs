@@ -1,17 +1,21 @@
 //! Answers: probabilities in the caller's order, and what follows from them.
 
+use assize_calibration::calibrators::Calibrator;
 use assize_calibration::{Probability, choice_confidence, expected_level, score_confidence, softmax};
 use assize_heads::QuestionScores;
 use assize_preprocess::decision::{Content, Question, Shape};
 use assize_preprocess::prompt::PREDICATE_TRUE;
 
 use super::ServiceError;
+use super::calibration;
 
 /// One option with its probability.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OptionProbability {
-    /// The probability; raw, since no calibration is fitted.
+    /// The probability: calibrated where a calibration is loaded, else raw.
     pub probability: Probability,
+    /// The probability before calibration: the softmax of the scores.
+    pub raw_probability: Probability,
     /// The readout's score, in log space, before the softmax.
     pub raw_score: f32,
 }
@@ -58,12 +62,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(question: &Question, scores: &QuestionScores) -> Result<Self, ServiceError> {
-        let asked = match &question.shape {
-            Shape::Choice(options) => options.len(),
-            Shape::Predicate { .. } => 2,
-            Shape::Score(levels) => levels.len(),
-        };
+    pub(super) fn new(
+        question: &Question,
+        scores: &QuestionScores,
+        calibrator: Option<&Calibrator>,
+    ) -> Result<Self, ServiceError> {
+        let asked = calibration::options(question);
         if asked != scores.scores.len() {
             return Err(ServiceError::Mismatch {
                 what: "options",
@@ -71,7 +75,11 @@ impl Answer {
                 scored: scores.scores.len(),
             });
         }
-        let probabilities = softmax(&scores.scores)?;
+        let raw = softmax(&scores.scores)?;
+        let probabilities = match calibrator {
+            Some(calibrator) => calibrator.apply(&scores.scores, calibration::shape(question))?,
+            None => raw.clone(),
+        };
         let most_probable = first_largest(&probabilities);
         let (kind, confidence) = match &question.shape {
             Shape::Choice(options) => (
@@ -112,9 +120,11 @@ impl Answer {
             orders: scores.orders,
             options: probabilities
                 .into_iter()
+                .zip(raw)
                 .zip(&scores.scores)
-                .map(|(probability, score)| OptionProbability {
+                .map(|((probability, raw_probability), score)| OptionProbability {
                     probability,
+                    raw_probability,
                     raw_score: *score,
                 })
                 .collect(),
@@ -156,11 +166,11 @@ mod tests {
             instructions: None,
             shape: Shape::Choice(vec![option("a"), option("b"), option("c")]),
         };
-        let answer = Answer::new(&question, &scores(&[0.0, 2.0, 2.0])).unwrap();
+        let answer = Answer::new(&question, &scores(&[0.0, 2.0, 2.0]), None).unwrap();
         assert!(matches!(answer.kind, AnswerKind::Choice { choice: 1, .. }));
         assert_eq!(answer.options[1].raw_score, 2.0);
-        assert!(Answer::new(&question, &scores(&[0.0, 2.0])).is_err());
-        assert!(Answer::new(&question, &scores(&[0.0, 2.0, f32::NAN])).is_err());
+        assert!(Answer::new(&question, &scores(&[0.0, 2.0]), None).is_err());
+        assert!(Answer::new(&question, &scores(&[0.0, 2.0, f32::NAN]), None).is_err());
     }
 
     #[test]
@@ -174,7 +184,7 @@ mod tests {
         };
         let mut both = [0.0; 2];
         both[PREDICATE_TRUE] = 3.0_f32.ln();
-        let answer = Answer::new(&question, &scores(&both)).unwrap();
+        let answer = Answer::new(&question, &scores(&both), None).unwrap();
         let AnswerKind::Predicate { probability } = answer.kind else {
             panic!("{answer:?}")
         };
@@ -183,12 +193,37 @@ mod tests {
     }
 
     #[test]
+    fn a_calibration_changes_the_answer_and_leaves_what_was_raw() {
+        let question = Question {
+            instructions: None,
+            shape: Shape::Predicate {
+                when_true: None,
+                when_false: None,
+            },
+        };
+        let mut both = [0.0; 2];
+        both[PREDICATE_TRUE] = 3.0_f32.ln();
+        let json = r#"{"version":1,"argmax":"kept","map":{"kind":"temperature","temperature":0.5}}"#;
+        let calibrator: Calibrator = serde_json::from_str(json).unwrap();
+        let answer = Answer::new(&question, &scores(&both), Some(&calibrator)).unwrap();
+        let AnswerKind::Predicate { probability } = answer.kind else {
+            panic!("{answer:?}")
+        };
+        assert!((probability.get() - 0.9).abs() < 1e-6);
+        assert!((answer.confidence - 0.8).abs() < 1e-6);
+        let option = &answer.options[PREDICATE_TRUE];
+        assert_eq!(option.probability, probability);
+        assert!((option.raw_probability.get() - 0.75).abs() < 1e-6);
+        assert_eq!(option.raw_score, 3.0_f32.ln());
+    }
+
+    #[test]
     fn a_score_is_the_expected_level() {
         let question = Question {
             instructions: None,
             shape: Shape::Score(vec!["low".into(), "mid".into(), "high".into()]),
         };
-        let answer = Answer::new(&question, &scores(&[0.0, 0.0, 2.0_f32.ln()])).unwrap();
+        let answer = Answer::new(&question, &scores(&[0.0, 0.0, 2.0_f32.ln()]), None).unwrap();
         let AnswerKind::Score { score, level, .. } = answer.kind else {
             panic!("{answer:?}")
         };

@@ -1,10 +1,13 @@
 //! What can go wrong in the service.
 
+use std::path::PathBuf;
+
 use assize_calibration::CalibrationError;
 use assize_heads::HeadError;
 use assize_models::ModelError;
 use assize_preprocess::PromptError;
 
+use super::binding::Mismatch;
 use super::media::{MediumError, MediumFault};
 
 /// Everything that can go wrong between a model's name and an answer.
@@ -37,6 +40,34 @@ pub enum ServiceError {
     FormWithoutPrior {
         /// The form's name.
         form: String,
+    },
+    /// A head or a calibration was made for another artifact.
+    #[error("{}: {mismatch}: {remedy}", path.display())]
+    Bound {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        mismatch: Box<Mismatch>,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A calibration's file cannot be used.
+    #[error("{}: no calibration: {reason}", path.display())]
+    CalibrationFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A question that the calibration is not for.
+    #[error("question {question}: calibration {id} is not for it: {reason}")]
+    NotCalibrated {
+        /// Index of the question in the request, from 0.
+        question: usize,
+        /// The calibration.
+        id: String,
+        /// What it needs.
+        reason: String,
     },
     /// A medium cannot be used.
     #[error("{error}")]

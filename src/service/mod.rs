@@ -1,13 +1,17 @@
 //! The service: one loaded model that turns decisions into answers, knowing nothing of HTTP or queues.
 
 mod answer;
+mod binding;
+mod calibration;
 mod error;
+mod hidden;
 mod media;
 mod open;
 
 use std::time::{Duration, Instant};
 
-use assize_heads::{HeadError, PackedDecision, QuestionScores, Readout, SlotHead};
+use assize_heads::fitted_head::{HeadQuestion, PromptCut};
+use assize_heads::{FittedHead, HeadError, PackedDecision, QuestionScores, Readout, SlotHead};
 use assize_models::{
     ArtifactDescription, ArtifactId, Backbone, EngineInfo, Interrupt, ModelCard, PackedBatch,
 };
@@ -16,10 +20,12 @@ use assize_preprocess::decision::Decision;
 use assize_preprocess::prompt::{EncodeOptions, EncodedGroup, PromptForm, Truncate};
 
 pub use answer::{Answer, AnswerKind, OptionProbability};
+pub use binding::{Binding, BindingKind, DifferingField, Mismatch};
+use calibration::ServedCalibration;
 pub use error::ServiceError;
 pub(crate) use media::picture;
 pub use media::{MediumError, MediumFault, MediumKind, MediumReport, PreparedMedia, RawMedium};
-pub use open::ServiceOptions;
+pub use open::{Attachments, ServiceOptions};
 
 use crate::scheduler::BatchRunner;
 
@@ -108,10 +114,30 @@ pub struct Service {
     tokenizer: PromptTokenizer,
     form: PromptForm,
     readout: Readout,
-    head: Option<SlotHead>,
+    head: Option<ServedHead>,
+    calibration: Option<ServedCalibration>,
+    mismatches: Vec<Mismatch>,
     backbone: Box<dyn Backbone>,
+    base: ArtifactDescription,
     artifact: ArtifactDescription,
     id: ArtifactId,
+}
+
+/// The head that scores are read with.
+enum ServedHead {
+    /// The one that came with the model.
+    OfModel(SlotHead),
+    /// One that was fitted to labelled rows.
+    Fitted(Box<FittedHead>),
+}
+
+impl ServedHead {
+    fn numbers(&self) -> &SlotHead {
+        match self {
+            Self::OfModel(head) => head,
+            Self::Fitted(fitted) => fitted.head(),
+        }
+    }
 }
 
 impl Service {
@@ -128,6 +154,31 @@ impl Service {
     /// Everything that the probabilities depend on.
     pub fn artifact(&self) -> &ArtifactDescription {
         &self.artifact
+    }
+
+    /// The same without a fitted head: the artifact whose hidden states such a head reads.
+    pub fn base_artifact(&self) -> &ArtifactDescription {
+        &self.base
+    }
+
+    /// The fitted head that answers, where one does.
+    pub fn fitted_head(&self) -> Option<&FittedHead> {
+        match &self.head {
+            Some(ServedHead::Fitted(fitted)) => Some(fitted),
+            _ => None,
+        }
+    }
+
+    /// Id of the calibration that is applied, where one is.
+    pub fn calibration_id(&self) -> Option<&str> {
+        self.calibration
+            .as_ref()
+            .map(|calibration| calibration.binding.id.as_str())
+    }
+
+    /// Heads and calibrations that were made for another artifact and are used all the same; every answer names them.
+    pub fn mismatches(&self) -> &[Mismatch] {
+        &self.mismatches
     }
 
     /// The hash of [`Self::artifact`].
@@ -180,19 +231,30 @@ impl Service {
         settings: DecisionSettings,
     ) -> Result<Prepared, ServiceError> {
         let started = Instant::now();
-        let groups = self.form.encode_groups(
-            &self.tokenizer,
-            decision,
-            &media.outlines,
-            &EncodeOptions {
+        let fitted = self.fitted_head();
+        for (index, question) in decision.questions.iter().enumerate() {
+            if let Some(fitted) = fitted
+                && let Some(reason) = fitted.card().question.mismatch(&HeadQuestion::from(question))
+            {
+                let question = index;
+                return Err(HeadError::NotFitted { question, reason }.into());
+            }
+            if let Some(calibration) = &self.calibration {
+                calibration.check(index, question)?;
+            }
+        }
+        let options = match fitted {
+            Some(fitted) => self.encoding_for_head(fitted.card().prompt),
+            None => EncodeOptions {
                 context: self.context(),
                 truncate: settings.truncate,
                 order_averages: settings.order_averages,
                 prior: self.readout.needs_prior(),
             },
-        )?;
+        };
+        let prepared = self.encode(decision, media, options, &self.readout, started)?;
         // Found here and not on the engine thread, because the caller can mend it.
-        for group in &groups {
+        for group in &prepared.groups {
             for (index, question) in group.questions.iter().zip(&group.encoded.questions) {
                 let options = question.options;
                 if self.readout == Readout::Label
@@ -202,13 +264,37 @@ impl Service {
                     return Err(HeadError::NoLabels { question, options }.into());
                 }
                 if let Some(head) = &self.head {
-                    head.check_options(*index, options)?;
+                    head.numbers().check_options(*index, options)?;
                 }
             }
         }
+        Ok(prepared)
+    }
+
+    /// How prompts are written for a fitted head: as those that it was fitted on.
+    fn encoding_for_head(&self, cut: PromptCut) -> EncodeOptions {
+        EncodeOptions {
+            context: self.context().min(cut.max_tokens),
+            truncate: cut.truncate,
+            order_averages: 1,
+            prior: false,
+        }
+    }
+
+    fn encode(
+        &self,
+        decision: &Decision,
+        media: PreparedMedia,
+        options: EncodeOptions,
+        readout: &Readout,
+        started: Instant,
+    ) -> Result<Prepared, ServiceError> {
+        let groups = self
+            .form
+            .encode_groups(&self.tokenizer, decision, &media.outlines, &options)?;
         let tokens = groups
             .iter()
-            .map(|group| PackedDecision::token_count(&group.encoded, &self.readout))
+            .map(|group| PackedDecision::token_count(&group.encoded, readout))
             .sum();
         Ok(Prepared {
             groups,
@@ -246,6 +332,7 @@ impl Service {
             .collect::<Result<Vec<Vec<_>>, _>>()?;
         let hidden = self.backbone.forward_unless(&batch, interrupt)?;
         let forward = started.elapsed();
+        let head = self.head.as_ref().map(ServedHead::numbers);
         packed
             .iter()
             .zip(decisions)
@@ -253,7 +340,7 @@ impl Service {
                 let started = Instant::now();
                 let mut scored = Vec::new();
                 for (packed, group) in packed.iter().zip(&prepared.groups) {
-                    let scores = packed.scores(self.backbone.as_ref(), self.head.as_ref(), &hidden)?;
+                    let scores = packed.scores(self.backbone.as_ref(), head, &hidden)?;
                     scored.extend(group.questions.iter().copied().zip(scores));
                 }
                 scored.sort_by_key(|(question, _)| *question);
@@ -279,11 +366,15 @@ impl Service {
                 scored: scored.questions.len(),
             });
         }
+        let calibrator = self
+            .calibration
+            .as_ref()
+            .map(|calibration| &calibration.calibrator);
         decision
             .questions
             .iter()
             .zip(&scored.questions)
-            .map(|(question, scores)| Answer::new(question, scores))
+            .map(|(question, scores)| Answer::new(question, scores, calibrator))
             .collect()
     }
 }

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use assize_heads::{HeadError, Readout, SlotHead};
+use assize_heads::{FittedHead, HeadError, Readout, SlotHead};
 use assize_models::engines::{self, Device, Engine, EngineOptions};
 use assize_models::store::Store;
 use assize_models::{ArtifactDescription, Backbone, Checkpoint, DEFAULT_MODEL, Precision};
 use assize_preprocess::PromptTokenizer;
 use sha2::{Digest, Sha256};
 
-use super::{Service, ServiceError};
+use super::binding::{Binding, BindingKind};
+use super::calibration::ServedCalibration;
+use super::{ServedHead, Service, ServiceError};
 
 /// Which model is loaded, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,48 @@ pub struct ServiceOptions {
     pub precision: Option<Precision>,
     /// Threads of a forward pass; `None` takes all processors.
     pub threads: Option<usize>,
+    /// A fitted head (its folder or its `.safetensors` file) that replaces the model's readout.
+    pub head: Option<PathBuf>,
+    /// A calibration file.
+    pub calibration: Option<PathBuf>,
+    /// Whether a head or a calibration that was made for another artifact is used all the same, and every answer marked.
+    pub allow_mismatch: bool,
+}
+
+/// What is put behind a model's hidden states, or behind its scores.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attachments {
+    /// As [`ServiceOptions::head`].
+    pub head: Option<PathBuf>,
+    /// As [`ServiceOptions::calibration`].
+    pub calibration: Option<PathBuf>,
+    /// As [`ServiceOptions::allow_mismatch`].
+    pub allow_mismatch: bool,
+}
+
+/// [`Attachments`] as they were read, which needs no model.
+#[derive(Default)]
+struct Attached {
+    head: Option<(PathBuf, FittedHead)>,
+    calibration: Option<ServedCalibration>,
+    allow_mismatch: bool,
+}
+
+impl Attached {
+    /// Reads the files, so that a mistake is found before a model is loaded.
+    fn read(attachments: &Attachments, checkpoint: &Checkpoint) -> Result<Self, ServiceError> {
+        let head = attachments.head.as_ref().map(|path| {
+            let fitted = FittedHead::open(path)?;
+            check_width(fitted.head(), checkpoint)?;
+            Ok::<_, ServiceError>((path.clone(), fitted))
+        });
+        let calibration = attachments.calibration.as_deref();
+        Ok(Self {
+            head: head.transpose()?,
+            calibration: calibration.map(ServedCalibration::open).transpose()?,
+            allow_mismatch: attachments.allow_mismatch,
+        })
+    }
 }
 
 impl Default for ServiceOptions {
@@ -37,6 +81,9 @@ impl Default for ServiceOptions {
             device: Device::Auto,
             precision: None,
             threads: None,
+            head: None,
+            calibration: None,
+            allow_mismatch: false,
         }
     }
 }
@@ -46,7 +93,7 @@ impl Service {
     ///
     /// # Errors
     /// The model is unknown, damaged or does not fit the memory, the engine's library is missing, or the model's card
-    /// is not valid.
+    /// is not valid; a head or a calibration is damaged, or was made for another artifact.
     pub fn open(options: &ServiceOptions) -> Result<Self, ServiceError> {
         let store = Store::open(options.cache_dir.as_deref())?;
         let checkpoint = store.resolve(&options.model)?;
@@ -57,18 +104,34 @@ impl Service {
             threads: options.threads,
             ..EngineOptions::in_store(&store, &checkpoint)
         };
-        Self::load(&checkpoint, &engine)
+        let attachments = Attachments {
+            head: options.head.clone(),
+            calibration: options.calibration.clone(),
+            allow_mismatch: options.allow_mismatch,
+        };
+        Self::load(&checkpoint, &engine, &attachments)
     }
 
     /// Loads an opened checkpoint on the engine that suits it and this host.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn load(checkpoint: &Checkpoint, options: &EngineOptions) -> Result<Self, ServiceError> {
+    pub fn load(
+        checkpoint: &Checkpoint,
+        options: &EngineOptions,
+        attachments: &Attachments,
+    ) -> Result<Self, ServiceError> {
         // The card is read first: its mistakes are found before the weights are loaded.
         let readout = readout_of(checkpoint)?;
         let head = head_of(checkpoint, readout)?;
-        Self::assemble(checkpoint, readout, head, engines::load(checkpoint, options)?)
+        let attached = Attached::read(attachments, checkpoint)?;
+        Self::assemble(
+            checkpoint,
+            readout,
+            head,
+            attached,
+            engines::load(checkpoint, options)?,
+        )
     }
 
     /// Puts a checkpoint's tokenizer and card in front of a backbone that is loaded already.
@@ -76,14 +139,34 @@ impl Service {
     /// # Errors
     /// The card or the tokenizer is not valid.
     pub fn with_backbone(checkpoint: &Checkpoint, backbone: Box<dyn Backbone>) -> Result<Self, ServiceError> {
+        Self::with_backbone_and(checkpoint, backbone, &Attachments::default())
+    }
+
+    /// [`Self::with_backbone`] with a head or a calibration behind it.
+    ///
+    /// # Errors
+    /// As [`Self::with_backbone`]; a head or a calibration is damaged, or was made for another artifact.
+    pub fn with_backbone_and(
+        checkpoint: &Checkpoint,
+        backbone: Box<dyn Backbone>,
+        attachments: &Attachments,
+    ) -> Result<Self, ServiceError> {
         let readout = readout_of(checkpoint)?;
-        Self::assemble(checkpoint, readout, head_of(checkpoint, readout)?, backbone)
+        let attached = Attached::read(attachments, checkpoint)?;
+        Self::assemble(
+            checkpoint,
+            readout,
+            head_of(checkpoint, readout)?,
+            attached,
+            backbone,
+        )
     }
 
     fn assemble(
         checkpoint: &Checkpoint,
         readout: Readout,
         head: Option<SlotHead>,
+        attached: Attached,
         backbone: Box<dyn Backbone>,
     ) -> Result<Self, ServiceError> {
         let card = checkpoint.card().clone();
@@ -94,7 +177,7 @@ impl Service {
         if let Some(head) = &head {
             read.push_str(head.fingerprint());
         }
-        let artifact = ArtifactDescription {
+        let base = ArtifactDescription {
             weights: checkpoint.weights_hash().to_owned(),
             tokenizer: checkpoint.tokenizer_hash(),
             prompt_form: form.fingerprint(),
@@ -103,6 +186,31 @@ impl Service {
             engine: engines::numerics(backbone.engine()).to_owned(),
             mask_style: checkpoint.mask_style(),
         };
+        let mut mismatches = Vec::new();
+        let (readout, head, artifact) = match attached.head {
+            None => (readout, head.map(ServedHead::OfModel), base.clone()),
+            Some((path, fitted)) => {
+                let binding = Binding {
+                    kind: BindingKind::Head,
+                    id: fitted.id(),
+                    path,
+                    made_for: fitted.card().base.description.clone(),
+                };
+                mismatches.extend(binding.check(&base, attached.allow_mismatch)?);
+                let artifact = ArtifactDescription {
+                    readout: fingerprint(&format!("{{\"kind\":\"fitted\"}}{}", fitted.fingerprint())),
+                    ..base.clone()
+                };
+                (
+                    Readout::Slot,
+                    Some(ServedHead::Fitted(Box::new(fitted))),
+                    artifact,
+                )
+            }
+        };
+        if let Some(calibration) = &attached.calibration {
+            mismatches.extend(calibration.binding.check(&artifact, attached.allow_mismatch)?);
+        }
         let id = artifact.id();
         Ok(Self {
             card,
@@ -110,7 +218,10 @@ impl Service {
             form,
             readout,
             head,
+            calibration: attached.calibration,
+            mismatches,
             backbone,
+            base,
             artifact,
             id,
         })
@@ -139,15 +250,16 @@ fn head_of(checkpoint: &Checkpoint, readout: Readout) -> Result<Option<SlotHead>
         return Ok(None);
     }
     let head = SlotHead::open(checkpoint.head_file().ok_or(HeadError::NoHead)?)?;
-    let width = checkpoint.description().hidden;
-    if head.width() != width {
-        return Err(HeadError::Width {
-            head: head.width(),
-            model: width,
-        }
-        .into());
-    }
+    check_width(&head, checkpoint)?;
     Ok(Some(head))
+}
+
+fn check_width(head: &SlotHead, checkpoint: &Checkpoint) -> Result<(), ServiceError> {
+    let (head, model) = (head.width(), checkpoint.description().hidden);
+    if head == model {
+        return Ok(());
+    }
+    Err(HeadError::Width { head, model }.into())
 }
 
 fn fingerprint(text: &str) -> String {

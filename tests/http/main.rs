@@ -10,6 +10,7 @@ mod bodies;
 mod client;
 mod drain;
 mod errors;
+mod heads;
 mod limits;
 mod media;
 mod openapi;

@@ -104,7 +104,7 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
 }
 
 /// A progress bar on standard error; silent where that is no terminal.
-fn progress(steps: usize, what: &'static str) -> indicatif::ProgressBar {
+pub(super) fn progress(steps: usize, what: &'static str) -> indicatif::ProgressBar {
     let bar = indicatif::ProgressBar::new(steps as u64);
     if let Ok(style) = indicatif::ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}") {
         bar.set_style(style);

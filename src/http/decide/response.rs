@@ -1,13 +1,15 @@
 //! The answer of `POST /decide`, and of `assize decide --json`.
 
+use assize_heads::FittedHead;
 use assize_models::EngineInfo;
+use assize_preprocess::prompt::PREDICATE_TRUE;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::content::TextOrJson;
 use crate::http::pipeline::Answered;
 use crate::http::timings::StageTimings;
-use crate::service::{Answer, AnswerKind, MediumKind, MediumReport, Service};
+use crate::service::{Answer, AnswerKind, MediumKind, MediumReport, Mismatch, Service};
 
 /// The answers, in the order of the questions, and what made them.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -18,8 +20,14 @@ pub struct DecideResponse {
     pub artifact: String,
     /// What ran the model.
     pub engine: DecideEngine,
-    /// The calibration that was applied; null, since none is fitted to this artifact: probabilities are raw.
+    /// The fitted head that gave the scores; null where the model's own readout did.
+    pub head: Option<String>,
+    /// The calibration that was applied; null where none is loaded: probabilities are raw.
     pub calibration: Option<String>,
+    /// Heads and calibrations that were made for another artifact than this one and are used all the same
+    /// (`--allow-mismatch`); left out where there are none. Probabilities are not to be trusted then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mismatch: Vec<Mismatch>,
     /// One per question.
     pub answers: Vec<DecideAnswer>,
     /// What the request cost.
@@ -149,6 +157,8 @@ pub struct ChosenOption {
     pub option: String,
     /// From 0 to 1; all of a question's sum to 1.
     pub probability: f64,
+    /// The same before calibration.
+    pub raw_probability: f64,
     /// The readout's score in log space, or the log of the mean probability where several orders were averaged over; softmax
     /// over the options gives the raw probabilities.
     pub raw_score: f32,
@@ -162,6 +172,8 @@ pub struct PredicateAnswer {
     pub id: Option<String>,
     /// The probability of true.
     pub probability: f64,
+    /// The same before calibration.
+    pub raw_probability: f64,
     /// How far from one half: 1 is certain, 0 is undecided.
     pub confidence: f64,
     /// Share of the model's next-token mass that fell on true and false; null where it is not defined.
@@ -201,6 +213,8 @@ pub struct LevelProbability {
     pub description: TextOrJson,
     /// From 0 to 1; all of a question's sum to 1.
     pub probability: f64,
+    /// The same before calibration.
+    pub raw_probability: f64,
     /// The readout's score in log space, or the log of the mean probability where several orders were averaged over.
     pub raw_score: f32,
 }
@@ -293,6 +307,7 @@ impl DecideAnswer {
                     .map(|(option, found)| ChosenOption {
                         option,
                         probability: found.probability.get(),
+                        raw_probability: found.raw_probability.get(),
                         raw_score: found.raw_score,
                     })
                     .collect(),
@@ -300,6 +315,9 @@ impl DecideAnswer {
             AnswerKind::Predicate { probability } => Self::Predicate(PredicateAnswer {
                 id,
                 probability: probability.get(),
+                raw_probability: options
+                    .get(PREDICATE_TRUE)
+                    .map_or(0.0, |option| option.raw_probability.get()),
                 confidence,
                 option_mass,
                 orders,
@@ -320,6 +338,7 @@ impl DecideAnswer {
                         level,
                         description: TextOrJson(description),
                         probability: found.probability.get(),
+                        raw_probability: found.raw_probability.get(),
                         raw_score: found.raw_score,
                     })
                     .collect(),
@@ -336,7 +355,9 @@ impl DecideResponse {
             model: service.name().to_owned(),
             artifact: service.artifact_id().to_string(),
             engine: service.engine().into(),
-            calibration: None,
+            head: service.fitted_head().map(FittedHead::id),
+            calibration: service.calibration_id().map(str::to_owned),
+            mismatch: service.mismatches().to_vec(),
             answers: answered
                 .answers
                 .into_iter()

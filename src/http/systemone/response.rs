@@ -1,5 +1,6 @@
 //! The answer of `POST /v1/systemone`.
 
+use assize_heads::FittedHead;
 use assize_preprocess::decision::Content;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use super::Named;
 use crate::http::content::TextOrJson;
 use crate::http::decide::DecideEngine;
 use crate::http::pipeline::Answered;
-use crate::service::{Answer, AnswerKind, Service};
+use crate::service::{Answer, AnswerKind, Mismatch, Service};
 
 /// The answers by question id. Fields of this server's own start with `x_`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,10 +25,15 @@ pub struct SystemOneResponse {
     x_artifact: String,
     /// What ran the model.
     x_engine: DecideEngine,
-    /// The calibration that was applied; null, since none is fitted to this artifact.
+    /// The fitted head that gave the scores; null where the model's own readout did.
+    x_head: Option<String>,
+    /// The calibration that was applied; null where none is loaded.
     x_calibration: Option<String>,
     /// Placeholders in `assets` that stand in no text of the request: the model did not see their pictures.
     x_unused_assets: Vec<String>,
+    /// Heads and calibrations that were made for another artifact and are used all the same; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    x_mismatch: Vec<Mismatch>,
 }
 
 /// An answer.
@@ -88,8 +94,10 @@ impl SystemOneResponse {
             },
             x_artifact: service.artifact_id().to_string(),
             x_engine: service.engine().into(),
-            x_calibration: None,
             x_unused_assets: answered.extra.unused_assets,
+            x_head: service.fitted_head().map(FittedHead::id),
+            x_calibration: service.calibration_id().map(str::to_owned),
+            x_mismatch: service.mismatches().to_vec(),
         }
     }
 }

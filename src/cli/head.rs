@@ -1,0 +1,394 @@
+//! `assize head`: fit a head to labelled rows, and show one.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use anyhow::bail;
+use assize::bench::{Task, TaskOptions, TaskShape};
+use assize::datasets::{DatasetFolder, DatasetName, MailText};
+use assize::head_fit::{FitRow, HeadFit, HeadFitOptions, HeadFitReport, HiddenCache, Progress, fit_head};
+use assize::service::{Service, ServiceOptions};
+use assize_heads::FittedHead;
+use assize_heads::fit::{FitOptions, Folds};
+use assize_heads::fitted_head::{HeadCard, HeadQuality, PromptCut};
+use assize_models::store::Store;
+use assize_models::{DEFAULT_MODEL, Precision};
+use assize_preprocess::prompt::Truncate;
+use clap::{Args, Subcommand};
+use comfy_table::{ContentArrangement, Table};
+use serde::Serialize;
+
+use super::bench::progress;
+use super::engine_choice::EngineChoice;
+use super::logging::{self, LogFormat};
+use super::output::{print, print_line};
+use super::whole_number::whole;
+
+const EXAMPLES: &str = "Examples:
+  assize head fit --data spam-assassin --rows 2000 --out spam-head
+  assize head fit --data rows.jsonl --out my-head
+  assize head show spam-head
+  assize serve --head spam-head
+  assize decide @mail.txt --head spam-head --question \"Is this e-mail spam or ham?\" --option spam --option ham";
+
+/// Rows that a data set holds out where nothing else is said.
+const HELD_OUT: usize = 2000;
+
+/// Arguments of `assize head`.
+#[derive(Debug, Args)]
+pub struct HeadArguments {
+    #[command(subcommand)]
+    command: HeadCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum HeadCommand {
+    /// Fit a head for one question to labelled rows
+    #[command(after_help = EXAMPLES)]
+    Fit(Box<FitArguments>),
+    /// Show what a head is for and how good it is
+    Show {
+        /// A head's folder, or its .safetensors file
+        head: PathBuf,
+        /// Print the card as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Arguments of `assize head fit`.
+#[derive(Debug, Args)]
+struct FitArguments {
+    /// A data set: spam-assassin or vader
+    #[arg(long, value_name = "NAME")]
+    data: String,
+    /// Rows to fit on, the first of the data set's fixed order
+    #[arg(long, default_value_t = 2000)]
+    rows: usize,
+    /// Rows behind them to judge the head on, as far as there are any; 0 for none
+    #[arg(long, value_name = "ROWS", default_value_t = HELD_OUT)]
+    held_out: usize,
+    /// Folder to write the head into
+    #[arg(short, long, value_name = "FOLDER", default_value = "head")]
+    out: PathBuf,
+    /// Most tokens of a prompt, here and whenever the head is asked
+    #[arg(long, default_value_t = 256, value_parser = whole(1..=u16::MAX))]
+    max_tokens: u16,
+    /// What is dropped of longer texts, here and whenever the head is asked: start, middle or end
+    #[arg(long, default_value = "middle", value_name = "PART")]
+    truncate: Truncate,
+    /// Folds of the cross-validation that chooses the strength of regularisation
+    #[arg(long, default_value_t = 5, value_parser = whole(2..=1000))]
+    folds: u16,
+    /// Seed of the folds
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Fit a temperature on the cross-validated scores and fold it into the head
+    #[arg(long)]
+    temperature: bool,
+    /// What of a mail is shown: subject-body or raw (headers give the answer away)
+    #[arg(long, default_value = "subject-body")]
+    mail_text: MailText,
+    /// How the question of a data set is put: choice or predicate
+    #[arg(long, default_value = "choice")]
+    shape: TaskShape,
+    /// Folder of the data sets [default: `datasets` in the user's cache folder]
+    #[arg(long, value_name = "FOLDER")]
+    datasets: Option<PathBuf>,
+    /// Keep no hidden states on disk, and use none that are there
+    #[arg(long)]
+    no_cache: bool,
+    /// Print the card and what the fit took as JSON
+    #[arg(long)]
+    json: bool,
+    /// Name of a model, or path of a GGUF file or model folder
+    #[arg(short, long, default_value = DEFAULT_MODEL, env = "ASSIZE_MODEL")]
+    model: String,
+    /// Cache folder [default: `assize` in the user's cache folder]
+    #[arg(long, value_name = "FOLDER", env = "ASSIZE_CACHE")]
+    cache: Option<PathBuf>,
+    #[command(flatten)]
+    engine: EngineChoice,
+    /// float32, int8 (engine onnx) or bf16 (engine torch) [default: the fastest on this host that keeps the answers]
+    #[arg(short, long)]
+    precision: Option<Precision>,
+    /// Threads of one forward pass [default: all]
+    #[arg(short, long, value_parser = whole(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// Runs `assize head`.
+///
+/// # Errors
+/// The rows cannot be read or fitted on, the head cannot be written or read.
+pub fn run(arguments: &HeadArguments) -> anyhow::Result<()> {
+    match &arguments.command {
+        HeadCommand::Fit(arguments) => arguments.run(),
+        HeadCommand::Show { head, json } => show(head, *json),
+    }
+}
+
+fn show(path: &Path, json: bool) -> anyhow::Result<()> {
+    let head = FittedHead::open(path)?;
+    if json {
+        return Ok(print_line(serde_json::to_string_pretty(&Shown::of(
+            &head, None,
+        ))?)?);
+    }
+    Ok(print(&describe(&head)?)?)
+}
+
+/// A head as JSON.
+#[derive(Serialize)]
+struct Shown<'h> {
+    id: String,
+    #[serde(flatten)]
+    card: &'h HeadCard,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<&'h HeadFitReport>,
+}
+
+impl<'h> Shown<'h> {
+    fn of(head: &'h FittedHead, fit: Option<&'h HeadFitReport>) -> Self {
+        Self {
+            id: head.id(),
+            card: head.card(),
+            fit,
+        }
+    }
+}
+
+/// Rows to fit on, rows to judge on, and which they are.
+struct Rows {
+    fit: Vec<FitRow>,
+    held_out: Vec<FitRow>,
+    data: String,
+    split: String,
+}
+
+impl FitArguments {
+    fn run(&self) -> anyhow::Result<()> {
+        logging::start(LogFormat::Text, "warn")?;
+        let rows = self.read()?;
+        let service = Service::open(&ServiceOptions {
+            model: self.model.clone(),
+            cache_dir: self.cache.clone(),
+            engine: self.engine.engine,
+            device: self.engine.device,
+            precision: self.precision,
+            threads: self.threads.map(usize::from),
+            ..ServiceOptions::default()
+        })?;
+        let width = service.backbone().description().hidden;
+        let cache = if self.no_cache {
+            None
+        } else {
+            let store = Store::open(self.cache.as_deref())?;
+            Some(HiddenCache::open(store.root(), service.base_artifact(), width)?)
+        };
+        let options = HeadFitOptions {
+            cut: PromptCut {
+                max_tokens: usize::from(self.max_tokens),
+                truncate: self.truncate,
+            },
+            fit: FitOptions {
+                folds: Folds {
+                    count: usize::from(self.folds),
+                    seed: self.seed,
+                },
+                ..FitOptions::default()
+            },
+            temperature: self.temperature,
+            data: rows.data,
+            split: rows.split,
+        };
+        let bar = FitBar::new(rows.fit.len() + rows.held_out.len());
+        let HeadFit { head, report } = fit_head(
+            &service,
+            rows.fit,
+            rows.held_out,
+            &options,
+            cache.as_ref(),
+            &self.out,
+            |done| bar.tell(done),
+        )?;
+        bar.finish();
+        if self.json {
+            return Ok(print_line(serde_json::to_string_pretty(&Shown::of(
+                &head,
+                Some(&report),
+            ))?)?);
+        }
+        let mut text = describe(&head)?;
+        describe_work(&report, &mut text)?;
+        writeln!(
+            text,
+            "written to {}; `assize serve --head {}` answers with it",
+            self.out.display(),
+            self.out.display()
+        )?;
+        Ok(print(&text)?)
+    }
+
+    fn read(&self) -> anyhow::Result<Rows> {
+        let Ok(name) = self.data.parse::<DatasetName>() else {
+            bail!("--data {:?}: use spam-assassin or vader", self.data);
+        };
+        let folder = DatasetFolder::open(self.datasets.as_deref())?;
+        let task = |n| {
+            let options = TaskOptions {
+                n,
+                skip: 0,
+                balanced: false,
+                mail_text: self.mail_text,
+                shape: self.shape,
+                question: None,
+                options: None,
+            };
+            Task::read(&folder, name, &options)
+        };
+        let task = match task(self.rows.saturating_add(self.held_out)) {
+            Err(assize::bench::BenchError::Dataset(assize::datasets::DatasetError::TooFew {
+                available,
+                ..
+            })) => task(available.max(self.rows))?,
+            other => other?,
+        };
+        let row = |found: &assize::bench::TaskRow| FitRow {
+            id: found.id.clone(),
+            decision: task.decision(found),
+            gold: task.gold(found),
+            group: None,
+        };
+        let mut rows: Vec<FitRow> = task.rows.iter().map(row).collect();
+        let held_out = rows.split_off(self.rows.min(rows.len()));
+        let shown = match (name, self.mail_text) {
+            (DatasetName::SpamAssassin, MailText::SubjectBody) => " (subject and body)",
+            (DatasetName::SpamAssassin, MailText::Raw) => " (whole files)",
+            (DatasetName::Vader, _) => "",
+        };
+        Ok(Rows {
+            split: format!(
+                "the first {} rows in the fixed order; held out: the {} behind them, less those with a prompt of a row \
+                 that was fitted on",
+                rows.len(),
+                held_out.len()
+            ),
+            fit: rows,
+            held_out,
+            data: format!("{name}{shown}"),
+        })
+    }
+}
+
+/// One bar that shows writing of prompts, then hidden states, then fits.
+struct FitBar {
+    bar: indicatif::ProgressBar,
+    rows: usize,
+    stage: Mutex<&'static str>,
+}
+
+impl FitBar {
+    fn new(rows: usize) -> Self {
+        Self {
+            bar: progress(rows, "writing prompts"),
+            rows,
+            stage: Mutex::new("writing prompts"),
+        }
+    }
+
+    fn tell(&self, done: Progress) {
+        let (stage, steps) = match done {
+            Progress::Written(rows) => ("writing prompts", rows),
+            Progress::Hidden(rows) => ("hidden states", rows),
+            Progress::Fit => ("fits", 1),
+        };
+        let mut now = self
+            .stage
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *now != stage {
+            *now = stage;
+            self.bar.set_message(stage);
+            self.bar.set_position(0);
+            self.bar.set_length(self.rows as u64);
+        }
+        self.bar.inc(steps as u64);
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn describe(head: &FittedHead) -> anyhow::Result<String> {
+    let card = head.card();
+    let mut text = String::new();
+    writeln!(
+        text,
+        "{} for {} ({}, {})",
+        head.id(),
+        card.base.model,
+        card.base.id,
+        card.base.description.precision
+    )?;
+    writeln!(
+        text,
+        "{} {:?}, {} {:?}",
+        card.question.shape_name(),
+        card.question.text(),
+        card.question.option_names().len(),
+        card.question.option_names()
+    )?;
+    writeln!(
+        text,
+        "{}: {} rows in {} groups, by option {:?}; {}",
+        card.data.name, card.data.rows, card.data.groups, card.data.per_option, card.data.split
+    )?;
+    writeln!(
+        text,
+        "prompts of at most {} tokens ({} rows were cut in the {:?}); C = {:.3e} of {} tried, temperature {:.3}",
+        card.prompt.max_tokens,
+        card.data.truncated_rows,
+        card.prompt.truncate,
+        card.training.c,
+        card.training.tried.len(),
+        card.training.temperature
+    )?;
+    let mut table = Table::new();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["rows", "", "accuracy", "NLL", "ECE (15 equal-mass bins)"]);
+    let mut add = |what: &str, found: &HeadQuality| {
+        table.add_row([
+            what.to_owned(),
+            found.rows.to_string(),
+            format!("{:.4}", found.accuracy),
+            format!("{:.4}", found.nll),
+            format!("{:.4}", found.ece15),
+        ]);
+    };
+    add("fitted on, by cross-validation", &card.cross_validated);
+    if let Some(held_out) = &card.held_out {
+        add("held out", held_out);
+    }
+    writeln!(text, "{table}")?;
+    Ok(text)
+}
+
+fn describe_work(report: &HeadFitReport, text: &mut String) -> anyhow::Result<()> {
+    writeln!(
+        text,
+        "{:.1} s for prompts, {:.1} s for hidden states, {:.1} s for the fit, {:.1} s for held-out rows; \
+         {} forward passes' prompts, {} tokens",
+        report.write_s, report.extract_s, report.fit_s, report.held_out_s, report.computed, report.tokens
+    )?;
+    if report.held_out_known > 0 {
+        writeln!(
+            text,
+            "{} held-out rows were left out: their prompt is that of a row that was fitted on",
+            report.held_out_known
+        )?;
+    }
+    Ok(())
+}
