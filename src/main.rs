@@ -10,6 +10,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ContextKind;
 
+/// The exit code where all went well but for some rows; 1 is any other failure, 2 a wrong command line.
+const SOME_ROWS_FAILED: u8 = 3;
+
 fn main() -> ExitCode {
     let done = match cli::Arguments::try_parse() {
         Ok(arguments) => cli::run(&arguments),
@@ -24,9 +27,14 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_not_read(&error) => ExitCode::SUCCESS,
         Err(error) => {
+            let code = if error.is::<cli::RowsFailed>() {
+                SOME_ROWS_FAILED
+            } else {
+                1
+            };
             // That stderr is closed as well is nobody's concern.
             let _ = std::io::stderr().write_fmt(format_args!("error: {}\n", chain(&error)));
-            ExitCode::FAILURE
+            ExitCode::from(code)
         }
     }
 }

@@ -94,6 +94,18 @@ fn equal_fits_are_equal_files_and_a_second_one_replaces_the_first() {
     let other = write_into(one.path(), 1);
     assert_ne!(first.id(), other.id());
     assert_eq!(FittedHead::open(one.path()).unwrap().id(), other.id());
+    // Figures in the card make no other head, and another question does.
+    let card_path = one.path().join("head.json");
+    let sound = std::fs::read_to_string(&card_path).unwrap();
+    let rewritten = |from: &str, to: &str| {
+        assert!(sound.contains(from));
+        std::fs::write(&card_path, sound.replace(from, to)).unwrap();
+        FittedHead::open(one.path()).unwrap().id()
+    };
+    assert_eq!(rewritten("\"nll\": 0.1", "\"nll\": 0.2"), other.id());
+    assert_ne!(rewritten("Is it?", "Was it?"), other.id());
+    assert_ne!(rewritten("\"max_tokens\": 64", "\"max_tokens\": 65"), other.id());
+    assert_eq!(rewritten("Is it?", "Is it?"), other.id());
     // Named by its file, it is the same head.
     let by_file = FittedHead::open(&one.path().join("head.safetensors")).unwrap();
     assert_eq!(by_file.id(), other.id());

@@ -149,6 +149,7 @@ fn decide(
     let settings = DecisionSettings {
         order_averages: usize::from(arguments.order_averages),
         truncate: arguments.truncate,
+        max_tokens: None,
     };
     let media = service.read_media(&arguments.media.read()?, &Until::default());
     let media = media.map_err(|error| match error.medium() {

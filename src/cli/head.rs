@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use anyhow::bail;
-use assize::bench::{Task, TaskOptions, TaskShape};
-use assize::datasets::{DatasetFolder, DatasetName, MailText};
+use anyhow::{Context as _, bail};
+use assize::bench::{BenchError, Task, TaskOptions, TaskRow, TaskShape};
+use assize::datasets::{DatasetError, DatasetFolder, DatasetName, MailText};
+use assize::evaluation::rows::{RowOptions, RowSelection, RowSource, Rows as LabelledRows, Split};
 use assize::head_fit::{FitRow, HeadFit, HeadFitOptions, HeadFitReport, HiddenCache, Progress, fit_head};
 use assize::service::{Service, ServiceOptions};
 use assize_heads::FittedHead;
@@ -32,8 +33,8 @@ const EXAMPLES: &str = "Examples:
   assize serve --head spam-head
   assize decide @mail.txt --head spam-head --question \"Is this e-mail spam or ham?\" --option spam --option ham";
 
-/// Rows that a data set holds out where nothing else is said.
-const HELD_OUT: usize = 2000;
+/// Rows of a data set that are fitted on, and that are held out, where nothing else is said.
+const ROWS: usize = 2000;
 
 /// Arguments of `assize head`.
 #[derive(Debug, Args)]
@@ -60,20 +61,20 @@ enum HeadCommand {
 /// Arguments of `assize head fit`.
 #[derive(Debug, Args)]
 struct FitArguments {
-    /// A data set: spam-assassin or vader
-    #[arg(long, value_name = "NAME")]
+    /// A .jsonl, .csv or .parquet file of labelled rows, or spam-assassin or vader
+    #[arg(long, value_name = "FILE|NAME")]
     data: String,
-    /// Rows to fit on, the first of the data set's fixed order
-    #[arg(long, default_value_t = 2000)]
-    rows: usize,
-    /// Rows behind them to judge the head on, as far as there are any; 0 for none
-    #[arg(long, value_name = "ROWS", default_value_t = HELD_OUT)]
-    held_out: usize,
+    /// Rows to fit on: the first of a file, or of a data set's fixed order [default: 2000 of a data set, all of a file]
+    #[arg(long)]
+    rows: Option<usize>,
+    /// Rows behind them to judge the head on, as far as there are any [default: 2000 of a data set, none of a file]
+    #[arg(long, value_name = "ROWS")]
+    held_out: Option<usize>,
     /// Folder to write the head into
     #[arg(short, long, value_name = "FOLDER", default_value = "head")]
     out: PathBuf,
     /// Most tokens of a prompt, here and whenever the head is asked
-    #[arg(long, default_value_t = 256, value_parser = whole(1..=u16::MAX))]
+    #[arg(long, default_value_t = 192, value_parser = whole(1..=u16::MAX))]
     max_tokens: u16,
     /// What is dropped of longer texts, here and whenever the head is asked: start, middle or end
     #[arg(long, default_value = "middle", value_name = "PART")]
@@ -203,7 +204,7 @@ impl FitArguments {
             data: rows.data,
             split: rows.split,
         };
-        let bar = FitBar::new(rows.fit.len() + rows.held_out.len());
+        let bar = FitBar::new(rows.fit.len() + rows.held_out.len(), &options.fit);
         let HeadFit { head, report } = fit_head(
             &service,
             rows.fit,
@@ -232,9 +233,55 @@ impl FitArguments {
     }
 
     fn read(&self) -> anyhow::Result<Rows> {
-        let Ok(name) = self.data.parse::<DatasetName>() else {
-            bail!("--data {:?}: use spam-assassin or vader", self.data);
+        match self.data.parse::<DatasetName>() {
+            Ok(name) if !Path::new(&self.data).exists() => self.read_dataset(name),
+            _ => self.read_file(),
+        }
+    }
+
+    fn read_file(&self) -> anyhow::Result<Rows> {
+        let held_out = self.held_out.unwrap_or(0);
+        let selection = RowSelection {
+            split: Split::All,
+            most: self.rows.map(|rows| rows.saturating_add(held_out)),
         };
+        let source = RowSource::File(self.data.clone().into());
+        let mut rows = Vec::new();
+        for row in LabelledRows::open(&source, &RowOptions::default(), selection)? {
+            // A head that was fitted on what is left of a file would look as if it was fitted on the file.
+            let row = row?.with_context(|| format!("{}: mend the row or leave it out", self.data))?;
+            let Some(gold) = row.gold.label() else {
+                bail!(
+                    "{}, row {}: its ratings name no option as gold: leave it out",
+                    self.data,
+                    row.row
+                );
+            };
+            if !row.media.is_empty() {
+                bail!(
+                    "{}, row {}: it has media, and heads are fitted on texts: leave it out",
+                    self.data,
+                    row.row
+                );
+            }
+            rows.push(FitRow {
+                id: row.id,
+                decision: row.decision,
+                gold,
+                group: row.group,
+            });
+        }
+        let fitted_on = self.rows.unwrap_or_else(|| rows.len().saturating_sub(held_out));
+        let behind = rows.split_off(fitted_on.min(rows.len()));
+        Ok(Rows {
+            split: split_in_words("the file's order", &rows, &behind),
+            fit: rows,
+            held_out: behind,
+            data: source.name(),
+        })
+    }
+
+    fn read_dataset(&self, name: DatasetName) -> anyhow::Result<Rows> {
         let folder = DatasetFolder::open(self.datasets.as_deref())?;
         let task = |n| {
             let options = TaskOptions {
@@ -248,37 +295,42 @@ impl FitArguments {
             };
             Task::read(&folder, name, &options)
         };
-        let task = match task(self.rows.saturating_add(self.held_out)) {
-            Err(assize::bench::BenchError::Dataset(assize::datasets::DatasetError::TooFew {
-                available,
-                ..
-            })) => task(available.max(self.rows))?,
+        let fitted_on = self.rows.unwrap_or(ROWS);
+        let task = match task(fitted_on.saturating_add(self.held_out.unwrap_or(ROWS))) {
+            Err(BenchError::Dataset(DatasetError::TooFew { available, .. })) => {
+                task(available.max(fitted_on))?
+            }
             other => other?,
         };
-        let row = |found: &assize::bench::TaskRow| FitRow {
+        let row = |found: &TaskRow| FitRow {
             id: found.id.clone(),
             decision: task.decision(found),
             gold: task.gold(found),
             group: None,
         };
         let mut rows: Vec<FitRow> = task.rows.iter().map(row).collect();
-        let held_out = rows.split_off(self.rows.min(rows.len()));
+        let behind = rows.split_off(fitted_on.min(rows.len()));
         let shown = match (name, self.mail_text) {
             (DatasetName::SpamAssassin, MailText::SubjectBody) => " (subject and body)",
             (DatasetName::SpamAssassin, MailText::Raw) => " (whole files)",
             (DatasetName::Vader, _) => "",
         };
         Ok(Rows {
-            split: format!(
-                "the first {} rows in the fixed order; held out: the {} behind them, less those with a prompt of a row \
-                 that was fitted on",
-                rows.len(),
-                held_out.len()
-            ),
+            split: split_in_words("the fixed order", &rows, &behind),
             fit: rows,
-            held_out,
+            held_out: behind,
             data: format!("{name}{shown}"),
         })
+    }
+}
+
+fn split_in_words(order: &str, rows: &[FitRow], held_out: &[FitRow]) -> String {
+    let fitted = format!("the first {} rows in {order}", rows.len());
+    match held_out.len() {
+        0 => fitted,
+        behind => format!(
+            "{fitted}; held out: the {behind} behind them, less those with a prompt of a row that was fitted on"
+        ),
     }
 }
 
@@ -286,23 +338,26 @@ impl FitArguments {
 struct FitBar {
     bar: indicatif::ProgressBar,
     rows: usize,
+    /// Fits at most: the search may end before it has tried every strength.
+    fits: usize,
     stage: Mutex<&'static str>,
 }
 
 impl FitBar {
-    fn new(rows: usize) -> Self {
+    fn new(rows: usize, fit: &FitOptions) -> Self {
         Self {
             bar: progress(rows, "writing prompts"),
             rows,
+            fits: fit.strengths.len() * fit.folds.count + 1,
             stage: Mutex::new("writing prompts"),
         }
     }
 
     fn tell(&self, done: Progress) {
-        let (stage, steps) = match done {
-            Progress::Written(rows) => ("writing prompts", rows),
-            Progress::Hidden(rows) => ("hidden states", rows),
-            Progress::Fit => ("fits", 1),
+        let (stage, steps, of) = match done {
+            Progress::Written(rows) => ("writing prompts", rows, self.rows),
+            Progress::Hidden(rows) => ("hidden states", rows, self.rows),
+            Progress::Fit => ("fits", 1, self.fits),
         };
         let mut now = self
             .stage
@@ -312,7 +367,7 @@ impl FitBar {
             *now = stage;
             self.bar.set_message(stage);
             self.bar.set_position(0);
-            self.bar.set_length(self.rows as u64);
+            self.bar.set_length(of as u64);
         }
         self.bar.inc(steps as u64);
     }

@@ -38,6 +38,16 @@ pub struct ServedModelArguments {
 }
 
 impl ServedModelArguments {
+    /// The calibration that was named.
+    pub fn calibration(&self) -> Option<&std::path::Path> {
+        self.calibration.as_deref()
+    }
+
+    /// Whether what was made for another artifact may be used.
+    pub fn allows_mismatch(&self) -> bool {
+        self.allow_mismatch
+    }
+
     /// Loads the model.
     ///
     /// # Errors

@@ -57,14 +57,11 @@ pub struct DescribedModel {
     /// What the hash is over.
     #[schema(value_type = Object)]
     x_artifact_parts: assize_models::ArtifactDescription,
-    /// The fitted head that answers in place of the model's own readout.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The fitted head that answers in place of the model's own readout; null where there is none.
     x_head: Option<ListedHead>,
-    /// The calibration that is applied to every answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The calibration that is applied to every answer; null where there is none.
     x_calibration: Option<String>,
     /// Heads and calibrations that were made for another artifact and are used all the same.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     x_mismatch: Vec<Mismatch>,
     /// What runs it.
     x_engine: DecideEngine,

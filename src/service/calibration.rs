@@ -27,7 +27,7 @@ pub(super) struct ServedCalibration {
 /// The file's fields that are used; it may have others.
 #[derive(Deserialize)]
 struct CalibrationFile {
-    artifact: CalibratedArtifact,
+    artifact: Option<CalibratedArtifact>,
     calibrator: Calibrator,
 }
 
@@ -67,11 +67,17 @@ impl ServedCalibration {
         }
         let file: CalibrationFile =
             serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
-        let id = file.artifact.description.id();
-        if file.artifact.id != id {
+        let Some(artifact) = file.artifact else {
+            return Err(failed(
+                "`artifact` is null: it was fitted on predictions from elsewhere, and is for no model that is served here"
+                    .into(),
+            ));
+        };
+        let id = artifact.description.id();
+        if artifact.id != id {
             return Err(failed(format!(
                 "`artifact.id` is {} and the description's is {id}: the file was changed; fit the calibration again",
-                file.artifact.id
+                artifact.id
             )));
         }
         let hash = hex::encode(Sha256::digest(&bytes));
@@ -80,7 +86,7 @@ impl ServedCalibration {
                 kind: BindingKind::Calibration,
                 id: format!("cal-{}", hash.get(..16).unwrap_or_default()),
                 path: path.to_path_buf(),
-                made_for: file.artifact.description,
+                made_for: artifact.description,
             },
             calibrator: file.calibrator,
         })

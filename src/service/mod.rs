@@ -15,9 +15,10 @@ use assize_heads::{FittedHead, HeadError, PackedDecision, QuestionScores, Readou
 use assize_models::{
     ArtifactDescription, ArtifactId, Backbone, EngineInfo, Interrupt, ModelCard, PackedBatch,
 };
-use assize_preprocess::PromptTokenizer;
 use assize_preprocess::decision::Decision;
 use assize_preprocess::prompt::{EncodeOptions, EncodedGroup, PromptForm, Truncate};
+use assize_preprocess::{PromptTokenizer, TokenId};
+use sha2::{Digest as _, Sha256};
 
 pub use answer::{Answer, AnswerKind, OptionProbability};
 pub use binding::{Binding, BindingKind, DifferingField, Mismatch};
@@ -36,6 +37,8 @@ pub struct DecisionSettings {
     pub order_averages: usize,
     /// What part of a state that is too long is dropped.
     pub truncate: Truncate,
+    /// Most tokens of a prompt where that is to be less than the model's context, option included.
+    pub max_tokens: Option<usize>,
 }
 
 impl Default for DecisionSettings {
@@ -43,6 +46,7 @@ impl Default for DecisionSettings {
         Self {
             order_averages: 1,
             truncate: Truncate::Error,
+            max_tokens: None,
         }
     }
 }
@@ -69,6 +73,30 @@ impl Prepared {
             .map(|group| group.encoded.truncated_tokens)
             .max()
             .unwrap_or(0)
+    }
+
+    /// sha256 (hex) over the token ids of the state, of every question in every order and of every option, with their
+    /// lengths: prompts with equal hashes are the same.
+    pub fn token_hash(&self) -> String {
+        fn add(hasher: &mut Sha256, tokens: &[TokenId]) {
+            hasher.update((tokens.len() as u64).to_le_bytes());
+            for token in tokens {
+                hasher.update(token.to_le_bytes());
+            }
+        }
+        let mut hasher = Sha256::new();
+        for encoded in self.groups.iter().map(|group| &group.encoded) {
+            add(&mut hasher, &encoded.state);
+            add(&mut hasher, encoded.prior_state.as_deref().unwrap_or_default());
+            for order in encoded.questions.iter().flat_map(|question| &question.orders) {
+                add(&mut hasher, &order.tokens);
+                add(&mut hasher, order.labels.as_deref().unwrap_or_default());
+                for branch in &order.branches {
+                    add(&mut hasher, branch);
+                }
+            }
+        }
+        hex::encode(hasher.finalize())
     }
 
     /// How many times the state, with its media, is computed: once for each way in which it was cut.
@@ -246,7 +274,7 @@ impl Service {
         let options = match fitted {
             Some(fitted) => self.encoding_for_head(fitted.card().prompt),
             None => EncodeOptions {
-                context: self.context(),
+                context: self.context().min(settings.max_tokens.unwrap_or(usize::MAX)),
                 truncate: settings.truncate,
                 order_averages: settings.order_averages,
                 prior: self.readout.needs_prior(),

@@ -5,5 +5,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod calibrate;
+mod compare;
+mod eval;
 mod parquet_rows;
+mod rig;
 mod rows;

@@ -173,7 +173,7 @@ fn every_shape_and_every_way_to_say_gold() {
         json!({"state": "s", "levels": levels, "type": "score", "gold": "2"}),
         json!({"state": "s", "levels": levels, "gold": 1}),
         json!({"state": "s", "options": ["x", "y", "z"], "ratings": [1, 0.5, 0]}),
-        json!({"state": "s", "options": ["x", "y", "z"], "ratings": {"z": 3}, "gold": "x"}),
+        json!({"state": "s", "options": ["x", "y", "z"], "ratings": {"x": 3}, "gold": "x"}),
         json!({"state": "s", "options": ["x", "y"], "ratings": [2, 2]}),
         json!({"state": "s", "question": "Is it?", "ratings": {"true": 2, "false": 1}}),
     ];
@@ -191,7 +191,7 @@ fn every_shape_and_every_way_to_say_gold() {
     // Blank lines count.
     assert_eq!((row(1).id.as_str(), row(1).row), ("3", 3));
     assert_eq!(row(10).gold.weights(), Some(&[1.0, 0.5, 0.0][..]));
-    assert_eq!(row(11).gold.weights(), Some(&[0.0, 0.0, 3.0][..]));
+    assert_eq!(row(11).gold.weights(), Some(&[3.0, 0.0, 0.0][..]));
     assert_eq!(row(13).gold.weights(), Some(&[1.0, 2.0][..]));
     assert!(matches!(row(5).decision.questions[0].shape, Shape::Score(_)));
 }
@@ -200,7 +200,7 @@ fn every_shape_and_every_way_to_say_gold() {
 fn bad_rows_name_row_and_field_and_the_rest_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let good = r#"{"state":"s","options":["x","y"],"gold":"x"}"#;
-    let lines: [(&[u8], &str); 24] = [
+    let lines: [(&[u8], &str); 25] = [
         (good.as_bytes(), ""),
         (
             br#"{"state":"s","options":["x","y"],"gold":"z"}"#,
@@ -271,19 +271,23 @@ fn bad_rows_name_row_and_field_and_the_rest_is_read() {
             br#"{"state":"s","options":["x","y"],"ratings":{"w":1}}"#,
             "row 19, ratings: names an option",
         ),
-        (br#"{"state":"s","gold":true}"#, "row 20, question: is missing"),
+        (
+            br#"{"state":"s","options":["x","y"],"ratings":[1,2],"gold":"x"}"#,
+            "row 20, ratings: are given with a gold answer",
+        ),
+        (br#"{"state":"s","gold":true}"#, "row 21, question: is missing"),
         (
             br#"{"state":"s","question":"q","gold":"maybe"}"#,
-            "row 21, gold: is \"maybe\": a predicate's answer is true or false",
+            "row 22, gold: is \"maybe\": a predicate's answer is true or false",
         ),
         (
             br#"{"state":"s","options":["x","y"],"gold":"x""#,
-            "row 22, (row): the line is not valid JSON",
+            "row 23, (row): the line is not valid JSON",
         ),
-        (b"{\"state\":\"\xff\"}", "row 23, (row): the line is not UTF-8"),
+        (b"{\"state\":\"\xff\"}", "row 24, (row): the line is not UTF-8"),
         (
             br#"{"state":"s","state":"t","options":["x"],"gold":"x"}"#,
-            "row 24, (row): state: the key \"state\" is given twice",
+            "row 25, (row): state: the key \"state\" is given twice",
         ),
     ];
     let text = lines.map(|(line, _)| line).join(&b'\n');

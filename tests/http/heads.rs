@@ -100,7 +100,7 @@ fn a_fitted_head_answers_its_question_and_no_other() {
     let body = decide(rig.address, &asked).json();
     assert_eq!(body["head"], head.id());
     assert_eq!(body["artifact"], served.artifact_id().as_str());
-    assert!(body.get("mismatch").is_none(), "{body}");
+    assert_eq!(body["mismatch"], json!([]));
     assert_eq!(body["answers"][0]["choice"], "wet");
     // The scores are the head's, of the hidden state that a fit reads.
     let decision = Decision {
@@ -165,7 +165,7 @@ fn a_fitted_head_answers_its_question_and_no_other() {
     };
     let body = system_one(rig.address, &named(json!({"wet": null, "dry": null}))).json();
     assert_eq!(body["x_head"], head.id());
-    assert!(body.get("x_mismatch").is_none());
+    assert_eq!(body["x_mismatch"], json!([]));
     let reply = system_one(rig.address, &named(json!({"dry": null, "wet": null})));
     assert_eq!(reply.status, 422, "{}", reply.json());
 
@@ -278,7 +278,7 @@ fn a_calibration_is_applied_and_named() {
         decide(plain.address, &asked).json(),
     );
     assert_eq!(found["calibration"], id.as_str());
-    assert!(found.get("mismatch").is_none());
+    assert_eq!(found["mismatch"], json!([]));
     let probabilities = |body: &Value, answer: usize, field: &str| -> Vec<f64> {
         let entries = body["answers"][answer]["probabilities"].as_array().unwrap();
         entries
@@ -373,6 +373,10 @@ fn a_calibration_of_another_artifact_is_refused_or_marked_and_a_damaged_one_refu
             "temperature is -1",
         ),
         (changed(&|file| file["calibrator"] = json!({})), "missing field"),
+        (
+            changed(&|file| file["artifact"] = json!(null)),
+            "`artifact` is null",
+        ),
     ] {
         std::fs::write(&file, bytes).unwrap();
         let Err(error) = with(&of_calibration(&file, true)) else {

@@ -61,10 +61,11 @@ impl FittedHead {
                 head.width()
             )));
         }
+        let fingerprint = fingerprint(&card).map_err(|error| damaged(error.to_string()))?;
         Ok(Self {
             head,
             card,
-            fingerprint: hex::encode(Sha256::digest(&bytes)),
+            fingerprint,
         })
     }
 
@@ -78,7 +79,7 @@ impl FittedHead {
         &self.card
     }
 
-    /// sha256 (hex) of the card, which holds that of the numbers.
+    /// sha256 (hex) of what answers depend on: the numbers, the question and the cut. Figures in the card do not change it.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -87,6 +88,11 @@ impl FittedHead {
     pub fn id(&self) -> String {
         format!("head-{}", self.fingerprint.get(..16).unwrap_or_default())
     }
+}
+
+fn fingerprint(card: &HeadCard) -> serde_json::Result<String> {
+    let parts = serde_json::to_vec(&(&card.weights_sha256, &card.question, &card.prompt))?;
+    Ok(hex::encode(Sha256::digest(parts)))
 }
 
 /// The files of weights and card that `path` stands for.

@@ -256,4 +256,60 @@ mod tests {
         let asked = question(DatasetName::Vader, DatasetQuestion::Choice, &other).unwrap();
         assert_eq!(asked.instructions, Some("Happy?".into()));
     }
+
+    #[test]
+    fn vader_is_asked_in_three_ways() {
+        let dir = tempfile::tempdir().unwrap();
+        let vader = dir.path().join("vader");
+        std::fs::create_dir(&vader).unwrap();
+        for prefix in [
+            "tweets",
+            "movieReviewSnippets",
+            "amazonReviewSnippets",
+            "nytEditorialSnippets",
+        ] {
+            let texts = "1\t1\tgood\n2\t0.5\tmeh\n3\t-1.5\tbad\n";
+            let ratings = "1\t1\t0\t[1, 1]\n2\t0.5\t0\t[0, 1]\n3\t-1.5\t0\t[-4, 1]\n";
+            std::fs::write(vader.join(format!("{prefix}_GroundTruth.txt")), texts).unwrap();
+            std::fs::write(vader.join(format!("{prefix}_anonDataRatings.txt")), ratings).unwrap();
+        }
+        let record = r#"{"dataset":"vader","package":"p","sha256":"0","files":8,"bytes":1}"#;
+        std::fs::write(vader.join("fetched.json"), record).unwrap();
+        let folder = DatasetFolder::open(Some(dir.path())).unwrap();
+        let read = |asked| {
+            let rows = DatasetRows::read(&folder, DatasetName::Vader, asked, &RowOptions::default()).unwrap();
+            rows.collect::<Vec<LabelledRow>>()
+        };
+        let choice = read(DatasetQuestion::Choice);
+        assert_eq!(choice.len(), 8, "texts without a clear sign are left out");
+        for (place, row) in choice.iter().enumerate() {
+            let good = row.decision.state == Content::from("good");
+            let gold = row.gold.label().unwrap();
+            assert_eq!(row.options()[gold], if good { "positive" } else { "negative" });
+            assert_eq!(
+                (row.row, row.group.as_deref()),
+                (place + 1, row.id.split('/').next())
+            );
+        }
+        let order: Vec<u64> = choice.iter().map(|row| hash_order(&row.id)).collect();
+        assert!(order.is_sorted());
+        for row in read(DatasetQuestion::Predicate) {
+            let good = row.decision.state == Content::from("good");
+            assert_eq!(
+                row.options()[row.gold.label().unwrap()],
+                if good { "true" } else { "false" }
+            );
+        }
+        let score = read(DatasetQuestion::Score);
+        assert_eq!(score.len(), 12);
+        for row in score {
+            let expected: &[f64] = match row.decision.state.to_text().as_ref() {
+                "good" => &[0.0, 0.0, 0.0, 2.0, 0.0],
+                "meh" => &[0.0, 0.0, 1.0, 1.0, 0.0],
+                _ => &[1.0, 0.0, 0.0, 1.0, 0.0],
+            };
+            assert_eq!(row.gold.weights(), Some(expected));
+            assert_eq!(row.options()[3], "positive");
+        }
+    }
 }

@@ -34,14 +34,18 @@ impl Gold {
     }
 
     /// The right option: the one that was named, else the one that most people chose; none where two were chosen equally
-    /// often.
+    /// often. Where both are given they agree.
     pub fn label(&self) -> Option<usize> {
         if self.option.is_some() {
             return self.option;
         }
         let weights = self.ratings.as_deref()?;
         let most = weights.iter().copied().fold(0.0, f64::max);
-        let mut top = weights.iter().enumerate().filter(|(_, weight)| **weight == most);
+        // Shares of equal counts are equal up to rounding.
+        let mut top = weights
+            .iter()
+            .enumerate()
+            .filter(|(_, weight)| **weight >= most * (1.0 - 1e-9));
         let first = top.next()?.0;
         top.next().is_none().then_some(first)
     }
@@ -88,7 +92,33 @@ impl Gold {
                 "is missing: give `gold`, `gold_index` or `ratings`".into(),
             ));
         }
-        Ok(Self { option, ratings })
+        let gold = Self { option, ratings };
+        if let (Some(option), Some(weights)) = (gold.option, &gold.ratings) {
+            let most = Self::ratings(weights.clone()).label();
+            if most != Some(option) {
+                return Err((
+                    Ratings,
+                    format!(
+                        "are given with a gold answer, option {option}, that {}: leave one of them out",
+                        match most {
+                            Some(most) => format!("is not the one most people chose, option {most}"),
+                            None => "shares the lead with another".to_owned(),
+                        }
+                    ),
+                ));
+            }
+        }
+        Ok(gold)
+    }
+
+    /// Reads JSON values in place of columns.
+    pub(crate) fn of_values(
+        shape: &Shape,
+        gold: Value,
+        index: Value,
+        ratings: Value,
+    ) -> Result<Self, (super::RowField, String)> {
+        Self::read(shape, gold.into(), index.into(), ratings.into())
     }
 }
 

@@ -224,6 +224,7 @@ impl DecideRequest {
                 // At most 256.
                 order_averages: self.order_averages.map_or(1, |orders| orders.get() as usize),
                 truncate: self.truncate.map(|Name(part)| part).unwrap_or_default(),
+                max_tokens: None,
             },
             deadline: self
                 .deadline_ms

@@ -25,8 +25,7 @@ pub struct DecideResponse {
     /// The calibration that was applied; null where none is loaded: probabilities are raw.
     pub calibration: Option<String>,
     /// Heads and calibrations that were made for another artifact than this one and are used all the same
-    /// (`--allow-mismatch`); left out where there are none. Probabilities are not to be trusted then.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// (`--allow-mismatch`); empty where there are none. Probabilities are not to be trusted otherwise.
     pub mismatch: Vec<Mismatch>,
     /// One per question.
     pub answers: Vec<DecideAnswer>,

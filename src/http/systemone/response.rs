@@ -31,8 +31,7 @@ pub struct SystemOneResponse {
     x_calibration: Option<String>,
     /// Placeholders in `assets` that stand in no text of the request: the model did not see their pictures.
     x_unused_assets: Vec<String>,
-    /// Heads and calibrations that were made for another artifact and are used all the same; left out where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Heads and calibrations that were made for another artifact and are used all the same; empty where there are none.
     x_mismatch: Vec<Mismatch>,
 }
 

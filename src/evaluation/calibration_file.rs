@@ -1,0 +1,173 @@
+//! A fitted calibration as a file, bound to the artifact whose scores it is for.
+
+use std::path::{Path, PathBuf};
+
+use assize_calibration::calibrators::{Calibrator, Candidate, Tried};
+use assize_calibration::conformal::{Coverage, PredictionSets};
+use assize_calibration::thresholds::{PrecisionThreshold, Routing, Volumes};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::predictions::PredictedArtifact;
+
+/// The format that is written and read.
+const SCHEMA: &str = "assize.calibration/1";
+/// Largest file that is read.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A fitted calibration, what it was fitted on and how well it did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationFile {
+    /// Always `assize.calibration/1`.
+    pub schema: String,
+    /// The artifact whose scores it maps; none where the predictions came from elsewhere, and then no server uses it.
+    pub artifact: Option<PredictedArtifact>,
+    /// The map.
+    pub calibrator: Calibrator,
+    /// The kind that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Candidate>,
+    /// Every kind that was tried, with its cross-validated NLL.
+    #[serde(default)]
+    pub tried: Vec<Tried>,
+    /// The rows that it was fitted on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitted_on: Option<FittedOn>,
+    /// The rows that it was judged on, which it was not fitted on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluated_on: Option<EvaluatedOn>,
+    /// Thresholds and prediction sets on those rows.
+    #[serde(default, skip_serializing_if = "Promises::is_empty")]
+    pub promises: Promises,
+}
+
+/// Rows of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FittedOn {
+    /// The prediction file.
+    pub file: String,
+    /// Its sha256.
+    pub sha256: String,
+    /// How many rows.
+    pub rows: usize,
+    /// What folds never divide: `group` or `row`.
+    pub folds_by: String,
+}
+
+/// Figures of rows before and after.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EvaluatedOn {
+    /// `test file`, `held-out share` or `held-out folds`.
+    pub how: String,
+    /// The prediction file.
+    pub file: String,
+    /// Its sha256.
+    pub sha256: String,
+    /// How many rows.
+    pub rows: usize,
+    /// Mean negative log-likelihood of raw probabilities, nats.
+    pub nll_before: f64,
+    /// Of calibrated ones.
+    pub nll_after: f64,
+    /// Expected calibration error of the top label, 15 bins of equal mass, of raw probabilities.
+    pub ece_before: f64,
+    /// Of calibrated ones.
+    pub ece_after: f64,
+    /// Whether the negative log-likelihood fell.
+    pub improved: bool,
+}
+
+/// Thresholds and prediction sets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Promises {
+    /// The option that thresholds are about; none where they are about the most probable one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
+    /// Accept from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<PrecisionThreshold>,
+    /// Approve, review, reject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<Routing>,
+    /// How many rows take each route, of those that tested the thresholds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volumes: Option<Volumes>,
+    /// Sets of options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sets: Option<PredictionSets>,
+    /// Their coverage on rows that they were not calibrated on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
+}
+
+impl Promises {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Why a calibration's file cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: no calibration: {reason}")]
+pub struct CalibrationFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl CalibrationFile {
+    /// A calibration of this version.
+    pub fn new(artifact: Option<PredictedArtifact>, calibrator: Calibrator) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            artifact,
+            calibrator,
+            chosen: None,
+            tried: Vec::new(),
+            fitted_on: None,
+            evaluated_on: None,
+            promises: Promises::default(),
+        }
+    }
+
+    /// Reads a file, and gives it with its id: `cal-` and the first 16 hex digits of the file's sha256.
+    ///
+    /// # Errors
+    /// The file cannot be read, is of another version, or contradicts itself.
+    pub fn read(path: &Path) -> Result<(Self, String), CalibrationFileError> {
+        let failed = |reason: String| CalibrationFileError {
+            path: path.to_owned(),
+            reason,
+        };
+        let length = std::fs::metadata(path)
+            .map_err(|error| failed(error.to_string()))?
+            .len();
+        if length > MOST_BYTES {
+            return Err(failed(format!(
+                "{length} bytes are more than the {MOST_BYTES} that are read"
+            )));
+        }
+        let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+        let value: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
+        let schema = value.get("schema").cloned().unwrap_or_default();
+        if schema != SCHEMA {
+            return Err(failed(format!(
+                "`schema` is {schema}: this program reads {SCHEMA:?}"
+            )));
+        }
+        let file: Self = serde_json::from_value(value).map_err(|error| failed(error.to_string()))?;
+        if let Some(artifact) = &file.artifact {
+            let id = artifact.description.id();
+            if artifact.id != id {
+                return Err(failed(format!(
+                    "`artifact.id` is {} and that of its description {id}: the file was changed; fit it again",
+                    artifact.id
+                )));
+            }
+        }
+        let hash = hex::encode(Sha256::digest(&bytes));
+        Ok((file, format!("cal-{}", hash.get(..16).unwrap_or_default())))
+    }
+}
