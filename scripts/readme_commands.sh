@@ -5,6 +5,10 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 need_python_environment
+# One of the data sets is a package of npm.
+command -v npm >/dev/null || debian_packages npm
+# What an earlier run judged may be of another artifact.
+rm -rf .cache/judged
 SCRIPT=.cache/readme_commands.sh
 python - README.md >"$SCRIPT" <<'PYTHON'
 import re
