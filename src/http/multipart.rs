@@ -4,8 +4,8 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use futures_util::{FutureExt as _, stream};
 
-use super::place::Place;
 use super::problem::{Fault, Problem, ProblemKind};
+use crate::strict_json::Place;
 
 /// Name of the part with the JSON.
 pub(super) const REQUEST_PART: &str = "request";
