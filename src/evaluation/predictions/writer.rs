@@ -136,6 +136,9 @@ impl PredictionWriter {
     }
 }
 
+/// How every header begins; one that was torn may be shorter.
+const BEGINNING: &[u8] = b"{\"schema\":\"assize.predictions/";
+
 /// A file that was begun.
 struct Found {
     header: PredictionHeader,
@@ -168,7 +171,7 @@ fn read(path: &Path, file: &File) -> Result<Option<Found>, PredictionError> {
     let (mut whole, is_line) = next(&mut bytes)?;
     if !is_line {
         // A file of something else is not overwritten for having no line end.
-        return if bytes.is_empty() || bytes.starts_with(b"{\"schema\":\"assize.predictions/") {
+        return if bytes.starts_with(BEGINNING) || BEGINNING.starts_with(&bytes) {
             Ok(None)
         } else {
             Err(broken(1, "is no header of predictions".into()))
