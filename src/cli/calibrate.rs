@@ -219,6 +219,13 @@ fn described(file: &CalibrationFile, arguments: &CalibrateArguments) -> anyhow::
             "\n{table}\n{} rows of {} ({})",
             judged.rows, judged.file, judged.how
         )?;
+        if judged.seen > 0 {
+            writeln!(
+                text,
+                "{} of its rows have a prompt that was fitted on, and are left out",
+                judged.seen
+            )?;
+        }
         if !judged.improved {
             writeln!(
                 text,

@@ -65,6 +65,9 @@ pub struct EvaluatedOn {
     pub sha256: String,
     /// How many rows.
     pub rows: usize,
+    /// Rows of the test file that were fitted on as well, and left out.
+    #[serde(default)]
+    pub seen: usize,
     /// Mean negative log-likelihood of raw probabilities, nats.
     pub nll_before: f64,
     /// Of calibrated ones.

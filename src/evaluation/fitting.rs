@@ -7,7 +7,7 @@ use assize_calibration::metrics::{ece_equal_mass, nll};
 use assize_calibration::{CalibrationError, Probability, ScoredRow, softmax};
 
 use super::calibration_file::{CalibrationFile, EvaluatedOn, FittedOn};
-use super::predictions::PredictionSet;
+use super::predictions::{Prediction, PredictionSet};
 
 /// Bins of the expected calibration error that is reported.
 const BINS: usize = 15;
@@ -83,6 +83,7 @@ pub fn fit(
         rows: fitted_rows.len(),
         folds_by: if by_group { "group" } else { "row" }.to_owned(),
     });
+    let mut seen = 0;
     let (how, judged_set, judged, after, unseen) = match held_out {
         HeldOut::Folds => {
             let after = by_folds(&fitted_rows, &chosen.fold_of, options)?;
@@ -100,7 +101,22 @@ pub fn fit(
             ("held-out share", set, judged, after, Some(unseen))
         }
         HeldOut::File(test) => {
-            let (unseen, judged): (Vec<usize>, Vec<ScoredRow>) = test.scored()?.into_iter().unzip();
+            let fitted_on: HashSet<_> = set.rows.iter().filter_map(asked).collect();
+            let is_new = |(place, _): &(usize, ScoredRow)| {
+                let row = test.rows.get(*place).and_then(asked);
+                row.is_none_or(|row| !fitted_on.contains(&row))
+            };
+            let all = test.scored()?;
+            let count = all.len();
+            let (unseen, judged): (Vec<usize>, Vec<ScoredRow>) = all.into_iter().filter(is_new).unzip();
+            seen = count - judged.len();
+            if judged.is_empty() && seen > 0 {
+                return Err(CalibrationError::NotApplicable {
+                    what: "--test",
+                    needs: "rows that were not fitted on".to_owned(),
+                    found: format!("{seen} rows that all were"),
+                });
+            }
             let after = mapped(&chosen.calibrator, &judged)?;
             ("test file", test, judged, after, Some(unseen))
         }
@@ -116,6 +132,7 @@ pub fn fit(
         file: judged_set.path.display().to_string(),
         sha256: judged_set.sha256.clone(),
         rows: judged.len(),
+        seen,
         nll_before,
         nll_after,
         ece_before: ece(&before, &labels)?,
@@ -124,6 +141,12 @@ pub fn fit(
     });
     file.tried = chosen.tried;
     Ok(Fitted { file, unseen })
+}
+
+/// A row's prompt and options, where they are known: rows of two files may have different ids and be the same.
+fn asked(row: &Prediction) -> Option<(&str, &[String])> {
+    let tokens = row.tokens.as_ref()?;
+    Some((&tokens.sha256, &row.options))
 }
 
 /// Whether there are enough groups to divide by them.

@@ -24,6 +24,59 @@ fn overconfident(prefix: &str, count: usize) -> Vec<Value> {
 }
 
 #[test]
+fn rows_with_a_prompt_that_was_fitted_on_are_left_out() {
+    let rig = Rig::new();
+    rig.write("fit.jsonl", rows(40));
+    // Ten of them again under other ids, and others.
+    let renamed = |mut row: Value, n: usize| {
+        row["id"] = json!(format!("again{n}"));
+        row
+    };
+    let again: Vec<Value> = rows(10).enumerate().map(|(n, row)| renamed(row, n)).collect();
+    let other = |n: usize| json!({"id": format!("o{n}"), "state": format!("Sun, {n}."), "question": "Is it wet?", "gold": n % 2 == 0});
+    rig.write("test.jsonl", again.iter().cloned().chain((0..20).map(other)));
+    rig.write("same.jsonl", again);
+    for name in ["fit", "test", "same"] {
+        rig.run(
+            0,
+            &[
+                "eval",
+                &format!("{name}.jsonl"),
+                "--out",
+                name,
+                "--resamples",
+                "10",
+            ],
+        );
+    }
+    let calibrate = |code, test: &str| {
+        let test = format!("{test}/predictions.jsonl");
+        rig.run(
+            code,
+            &[
+                "calibrate",
+                "fit/predictions.jsonl",
+                "--test",
+                &test,
+                "--out",
+                "c.json",
+            ],
+        )
+    };
+    let (out, _) = calibrate(0, "test");
+    let judged = &rig.json("c.json")["evaluated_on"];
+    let (seen, left) = (judged["seen"].as_u64().unwrap(), judged["rows"].as_u64().unwrap());
+    // Rows of ratings whose winner is tied are judged by no calibration.
+    assert!((8..=10).contains(&seen) && left == 20, "{judged}");
+    assert!(
+        out.contains(&format!("{seen} of its rows have a prompt that was fitted on")),
+        "{out}"
+    );
+    let (_, error) = calibrate(1, "same");
+    assert!(error.contains("not fitted on"), "{error}");
+}
+
+#[test]
 fn a_calibration_is_fitted_and_judged_on_rows_it_has_not_seen() {
     let rig = Rig::new();
     rig.write("fit.jsonl", overconfident("f", 1500));
