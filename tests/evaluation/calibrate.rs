@@ -33,7 +33,7 @@ fn rows_with_a_prompt_that_was_fitted_on_are_left_out() {
         row
     };
     let again: Vec<Value> = rows(10).enumerate().map(|(n, row)| renamed(row, n)).collect();
-    let other = |n: usize| json!({"id": format!("o{n}"), "state": format!("Sun, {n}."), "question": "Is it wet?", "gold": n % 2 == 0});
+    let other = |n: usize| json!({"id": format!("o{n}"), "state": format!("Sun, {n}."), "question": "Is it wet?", "gold": n.is_multiple_of(2)});
     rig.write("test.jsonl", again.iter().cloned().chain((0..20).map(other)));
     rig.write("same.jsonl", again);
     for name in ["fit", "test", "same"] {
