@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use assize::head_fit::{FitRow, HeadFit, HeadFitError, HeadFitOptions, HiddenCache, PromptKey, fit_head};
-use assize::service::Service;
+use assize::service::{DecisionSettings, Service, ServiceError};
 use assize_heads::fit::FitOptions;
 use assize_heads::fitted_head::PromptCut;
 use assize_models::engines::{self, Device, EngineOptions};
@@ -81,6 +81,10 @@ const MANY: usize = 1_000_000;
 
 impl Rig {
     fn new(precision: Precision) -> Self {
+        Self::of_layers(precision, None)
+    }
+
+    fn of_layers(precision: Precision, layers: Option<usize>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let checkpoint = Checkpoint::open(&model()).unwrap();
         let options = EngineOptions {
@@ -88,6 +92,7 @@ impl Rig {
             device: Device::Auto,
             precision: Some(precision),
             threads: None,
+            layers,
             lowered_dir: folder.path().join("lowered"),
             library_dir: Some(Store::open(None).unwrap().library_dir()),
         };
@@ -109,14 +114,14 @@ impl Rig {
     }
 
     fn fit(&self, rows: Vec<FitRow>, held_out: Vec<FitRow>, cached: bool) -> Result<HeadFit, HeadFitError> {
-        let cache = cached.then(|| self.cache());
+        let cache = cached.then(|| self.folder.path());
         let out = self.folder.path().join("head");
         fit_head(
-            &self.service,
+            [Ok(&self.service)],
             rows,
             held_out,
             &options(),
-            cache.as_ref(),
+            cache,
             &out,
             |_| {},
         )
@@ -169,6 +174,15 @@ fn row(index: usize) -> FitRow {
         gold,
         group: None,
     }
+}
+
+/// The row as a line of a file.
+fn line(index: usize) -> String {
+    let row = row(index);
+    let gold = ["wet", "dry"][row.gold];
+    serde_json::json!({"id": row.id, "state": row.decision.state, "question": QUESTION,
+        "options": ["wet", "dry"], "gold": gold})
+    .to_string()
 }
 
 fn rows(range: std::ops::Range<usize>) -> Vec<FitRow> {
@@ -314,7 +328,7 @@ fn rows_that_do_not_ask_one_question_are_refused_by_name() {
     ] {
         (cut.cut.max_tokens, cut.cut.truncate) = cut_to;
         let error = fit_head(
-            &rig.service,
+            [Ok(&rig.service)],
             rows(0..20),
             Vec::new(),
             &cut,
@@ -345,11 +359,11 @@ fn a_temperature_is_folded_in_and_leaves_the_choices() {
     };
     let out = rig.folder.path().join("scaled");
     let found = fit_head(
-        &rig.service,
+        [Ok(&rig.service)],
         noisy,
         Vec::new(),
         &scaled,
-        Some(&rig.cache()),
+        Some(rig.folder.path()),
         &out,
         |_| {},
     )
@@ -359,6 +373,66 @@ fn a_temperature_is_folded_in_and_leaves_the_choices() {
     for (scaled, before) in found.head.head().scores(&hidden, 2).unwrap().iter().zip(before) {
         assert!((scaled * temperature - before).abs() < 1e-4);
     }
+}
+
+#[test]
+fn of_several_depths_the_best_by_cross_validation_is_kept() {
+    let (one, all) = (
+        Rig::of_layers(Precision::Float32, Some(1)),
+        Rig::new(Precision::Float32),
+    );
+    let noisy = || {
+        let mut rows = rows(0..80);
+        rows.iter_mut().step_by(9).for_each(|row| row.gold = 1 - row.gold);
+        rows
+    };
+    let alone = [&one, &all].map(|rig| rig.fit(noisy(), Vec::new(), false).unwrap().head);
+    let nll = alone.each_ref().map(|head| head.card().cross_validated.nll);
+    let best = usize::from(nll[1] < nll[0]);
+    for order in [[&one, &all], [&all, &one]] {
+        let services = order.map(|rig| Ok(&rig.service));
+        let out = one.folder.path().join("both");
+        let found = fit_head(services, noisy(), Vec::new(), &options(), None, &out, |_| {}).unwrap();
+        assert_eq!(found.head.fingerprint(), alone[best].fingerprint());
+        let base = &found.head.card().base;
+        assert_eq!(base.description.layers, [Some(1), None][best]);
+        let tried = found.head.card().training.depths.iter();
+        let mut tried: Vec<(usize, f64)> = tried.map(|tried| (tried.layers, tried.nll)).collect();
+        tried.sort_by_key(|(layers, _)| *layers);
+        assert_eq!(tried, [(1, nll[0]), (2, nll[1])]);
+        assert_eq!(found.report.computed, 160);
+    }
+    // One alone is no choice.
+    assert!(alone.iter().all(|head| head.card().training.depths.is_empty()));
+    let none: [Result<&Service, ServiceError>; 0] = [];
+    let error = fit_head(
+        none,
+        noisy(),
+        Vec::new(),
+        &options(),
+        None,
+        one.folder.path(),
+        |_| {},
+    );
+    assert!(error.unwrap_err().to_string().contains("layers is no number"));
+}
+
+#[test]
+fn a_model_of_fewer_layers_answers_with_a_head_alone() {
+    let one = Rig::of_layers(Precision::Float32, Some(1));
+    let decision = row(3).decision;
+    let error = one
+        .service
+        .prepare(&decision, DecisionSettings::default())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("1 layers of the model are run"), "{error}");
+    // The hidden state is another one than that of all layers.
+    let all = Rig::new(Precision::Float32);
+    let prompt = [vec![1, 2, 3]];
+    let [shallow, deep] = [&one, &all].map(|rig| rig.service.hidden_states(&prompt).unwrap());
+    assert_ne!(shallow.values(), deep.values());
+    assert_ne!(one.service.artifact_id(), all.service.artifact_id());
 }
 
 /// The command line with a cache of its own.
@@ -497,13 +571,6 @@ fn a_file_of_rows_is_fitted_and_decided_with() {
     };
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("rows.jsonl"), folder.path().join("out"));
-    let line = |index: usize| {
-        let row = row(index);
-        let gold = ["wet", "dry"][row.gold];
-        serde_json::json!({"id": row.id, "state": row.decision.state, "question": QUESTION,
-            "options": ["wet", "dry"], "gold": gold})
-        .to_string()
-    };
     let mut lines: Vec<String> = (0..60).map(line).collect();
     std::fs::write(&file, lines.join("\n")).unwrap();
     let fit = |more: &[&str]| {
@@ -547,4 +614,57 @@ fn a_file_of_rows_is_fitted_and_decided_with() {
         let error = error_of(&cli.run(arguments));
         assert!(error.contains(says), "{error}");
     }
+}
+
+#[test]
+fn a_head_on_the_first_layers_is_asked_on_them() {
+    let cli = Cli {
+        cache: tempfile::tempdir().unwrap(),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("rows.jsonl"), folder.path().join("out"));
+    let lines: Vec<String> = (0..60).map(line).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let fit = |more: &[&str]| {
+        let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+        cli.run(&[&["head", "fit", "--data", file, "--out", out][..], more].concat())
+    };
+    let found = fit(&["--layers", "1", "--max-tokens", "100"]);
+    let shown = text(&found.stdout);
+    assert!(
+        shown.contains("the first 1 layers"),
+        "{shown}{}",
+        text(&found.stderr)
+    );
+    let head = out.to_str().unwrap();
+    let ask = |more: &[&str]| {
+        let ask = ["decide", "so rain and water, day 3", "-q", QUESTION];
+        let options = ["--option", "wet", "--option", "dry", "--head", head, "--json"];
+        cli.run(&[&ask[..], &options, more].concat())
+    };
+    let json: Value = serde_json::from_slice(&ask(&[]).stdout).unwrap();
+    assert_eq!(
+        (&json["answers"][0]["choice"], &json["mismatch"]),
+        (&"wet".into(), &Value::Array(vec![]))
+    );
+    for (layers, says) in [
+        ("1,0", "no number of layers"),
+        ("3", "it has 2, so use 1 to 2"),
+        ("", "no number of layers"),
+    ] {
+        let found = fit(&["--layers", layers]);
+        let error = text(&found.stderr);
+        assert!(!found.status.success() && error.contains(says), "{error}");
+    }
+    let found = fit(&[
+        "--held-out",
+        "20",
+        "--json",
+        "--max-tokens",
+        "100",
+        "--layers",
+        "1,all",
+    ]);
+    let json: Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(json["training"]["depths"].as_array().unwrap().len(), 2, "{json}");
 }

@@ -21,6 +21,7 @@ fn card(rows: &HiddenRows) -> HeadCard {
         precision: "float32".into(),
         engine: "onnx/3".into(),
         mask_style: None,
+        layers: None,
     };
     HeadCard {
         schema: HeadCard::SCHEMA.into(),
@@ -55,6 +56,7 @@ fn card(rows: &HiddenRows) -> HeadCard {
             folds: Folds::default(),
             tried: Vec::new(),
             c: 1.0,
+            depths: Vec::new(),
             temperature: 1.0,
         },
         cross_validated: HeadQuality {

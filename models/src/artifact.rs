@@ -23,6 +23,9 @@ pub struct ArtifactDescription {
     /// Who sees whom within a picture; absent where the model reads text only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask_style: Option<MaskStyle>,
+    /// Decoder layers that are run, where these are not all of the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<usize>,
 }
 
 /// `art-` and the first 16 hex digits of the sha256 of the description's JSON.
@@ -35,7 +38,7 @@ pub struct ArtifactId(String);
 pub struct Difference {
     /// The field of [`ArtifactDescription`].
     pub field: String,
-    /// Its value in the artifact that is compared; `none` where it is absent.
+    /// Its value in the artifact that is compared; `none` or, of layers, `all` where it is absent.
     pub this: String,
     /// Its value in the other.
     pub other: String,
@@ -54,8 +57,10 @@ impl ArtifactDescription {
                 precision,
                 engine,
                 mask_style,
+                layers,
             } = description.clone();
             let mask_style = mask_style.map_or_else(|| "none".to_owned(), |style| style.to_string());
+            let layers = layers.map_or_else(|| "all".to_owned(), |layers| layers.to_string());
             [
                 ("weights", weights),
                 ("tokenizer", tokenizer),
@@ -64,6 +69,7 @@ impl ArtifactDescription {
                 ("precision", precision),
                 ("engine", engine),
                 ("mask_style", mask_style),
+                ("layers", layers),
             ]
         };
         let both = fields(self).into_iter().zip(fields(other));
@@ -90,9 +96,10 @@ impl ArtifactDescription {
             hasher.update((field.len() as u64).to_le_bytes());
             hasher.update(field.as_bytes());
         }
-        // Nothing is added without a style, so that ids of text models stay what they were.
-        if let Some(style) = self.mask_style {
-            let field = style.to_string();
+        // Nothing is added where they are absent, so that ids of text models with all layers stay what they were.
+        let style = self.mask_style.map(|style| style.to_string());
+        let layers = self.layers.map(|layers| format!("{layers} layers"));
+        for field in style.iter().chain(&layers) {
             hasher.update((field.len() as u64).to_le_bytes());
             hasher.update(field.as_bytes());
         }
@@ -127,11 +134,13 @@ mod tests {
             precision: "float32".into(),
             engine: "onnx/3".into(),
             mask_style: None,
+            layers: None,
         };
         assert_eq!(one.differences(&one), []);
         let other = ArtifactDescription {
             precision: "int8".into(),
             mask_style: Some(MaskStyle::Local),
+            layers: Some(8),
             ..one.clone()
         };
         let found = one.differences(&other);
@@ -141,7 +150,11 @@ mod tests {
             .collect();
         assert_eq!(
             shown,
-            [["precision", "float32", "int8"], ["mask_style", "none", "local"]]
+            [
+                ["precision", "float32", "int8"],
+                ["mask_style", "none", "local"],
+                ["layers", "all", "8"],
+            ]
         );
         // As many as the fields of the stored form, where all differ.
         let all = ArtifactDescription {
@@ -152,6 +165,7 @@ mod tests {
             precision: "-".into(),
             engine: "-".into(),
             mask_style: Some(MaskStyle::Direct),
+            layers: Some(1),
         };
         let stored = serde_json::to_value(&all).unwrap();
         assert_eq!(one.differences(&all).len(), stored.as_object().unwrap().len());
@@ -167,6 +181,7 @@ mod tests {
             precision: "float32".into(),
             engine: "onnx/3".into(),
             mask_style,
+            layers: None,
         };
         let text = described(None);
         // What the six fields alone hash to.
@@ -181,5 +196,35 @@ mod tests {
         let json = serde_json::to_string(&local).unwrap();
         assert!(json.contains(r#""mask_style":"local""#), "{json}");
         assert_eq!(serde_json::from_str::<ArtifactDescription>(&json).unwrap(), local);
+    }
+
+    #[test]
+    fn fewer_layers_make_another_artifact() {
+        let described = |layers| ArtifactDescription {
+            weights: "w".into(),
+            tokenizer: "t".into(),
+            prompt_form: "p".into(),
+            readout: "r".into(),
+            precision: "float32".into(),
+            engine: "onnx/3".into(),
+            mask_style: None,
+            layers,
+        };
+        let ids: std::collections::HashSet<_> = [None, Some(1), Some(8)]
+            .into_iter()
+            .map(|layers| described(layers).id().to_string())
+            .collect();
+        assert_eq!(ids.len(), 3);
+        assert!(
+            ids.contains("art-7113ee24dfeeb2fa"),
+            "the id with all layers changed: {ids:?}"
+        );
+        let json = serde_json::to_string(&described(Some(8))).unwrap();
+        assert!(json.contains(r#""layers":8"#), "{json}");
+        assert!(
+            !serde_json::to_string(&described(None))
+                .unwrap()
+                .contains("layers")
+        );
     }
 }

@@ -5,9 +5,9 @@
 
 mod golden_values;
 
-use assize_models::engines::Engine;
-use assize_models::{Backbone, PackedBatch, Precision, TokenId};
-use golden_values::{alone, default_model, gap, load, on_every_engine, push, rows_of, tiny};
+use assize_models::engines::{self, Device, Engine, EngineOptions, Source};
+use assize_models::{Backbone, Checkpoint, PackedBatch, Precision, TokenId};
+use golden_values::{Loaded, alone, default_model, folder, gap, load, on_every_engine, push, rows_of, tiny};
 
 on_every_engine!(
     questions_and_options_behind_one_state_equal_separate_passes,
@@ -16,6 +16,8 @@ on_every_engine!(
     siblings_are_invisible,
     the_default_model_answers_packed_questions_as_alone,
     bad_batches_are_refused_and_not_run,
+    the_first_layers_answer_as_a_model_that_has_no_others,
+    layers_that_a_model_does_not_have_are_refused,
 );
 
 /// Bound between two ways to compute the same hidden state in float32, over the row's root mean square.
@@ -239,4 +241,64 @@ fn bad_batches_are_refused_and_not_run(engine: Engine) {
         backbone.logits_of(&vec![0.0; width - 1], &[0]).is_err(),
         "a hidden state of the wrong width"
     );
+}
+
+fn the_first_layers_answer_as_a_model_that_has_no_others(engine: Engine) {
+    for (name, all) in [("tiny_llama", 2), ("tiny_qwen3", 3), ("tiny_gemma3", 4)] {
+        let checkpoint = Checkpoint::open(&folder(name)).expect(name);
+        let hidden = |backbone: &dyn Backbone| {
+            let tokens = ids(3, 20, backbone.description().vocabulary);
+            alone(backbone, &tokens)
+        };
+        let of = |layers: Option<usize>| {
+            let loaded = Loaded::by(engine, Precision::Float32, |options| {
+                let options = EngineOptions {
+                    layers,
+                    ..options.clone()
+                };
+                engines::load(&checkpoint, &options)
+            });
+            assert_eq!(loaded.description().layers.len(), layers.unwrap_or(all), "{name}");
+            hidden(loaded.as_ref())
+        };
+        for layers in 1..all {
+            let mut description = checkpoint.description().clone();
+            description.layers.truncate(layers);
+            let short = Source {
+                description: &description,
+                ..Source::from(&checkpoint)
+            };
+            let short = Loaded::by(engine, Precision::Float32, |options| {
+                engines::load_source(short, options)
+            });
+            assert_eq!(
+                of(Some(layers)),
+                hidden(short.as_ref()),
+                "{name}, {layers} layers"
+            );
+            assert_ne!(of(Some(layers)), of(None), "{name}, {layers} layers");
+        }
+        assert_eq!(of(Some(all)), of(None), "{name}");
+    }
+}
+
+fn layers_that_a_model_does_not_have_are_refused(engine: Engine) {
+    let checkpoint = Checkpoint::open(&folder("tiny_llama")).expect("tiny_llama");
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    for layers in [0, 3, usize::MAX] {
+        let options = EngineOptions {
+            engine: Some(engine),
+            device: Device::Cpu,
+            precision: Some(Precision::Float32),
+            threads: Some(1),
+            layers: Some(layers),
+            lowered_dir: scratch.path().to_path_buf(),
+            library_dir: None,
+        };
+        let error = match engines::load(&checkpoint, &options) {
+            Ok(_) => panic!("{layers} layers were loaded"),
+            Err(error) => error.to_string(),
+        };
+        assert!(error.contains("it has 2, so use 1 to 2"), "{error}");
+    }
 }

@@ -214,6 +214,7 @@ fn one_kind(
             device: Device::Cpu,
             precision: Some(variant.precision),
             threads: Some(options.threads),
+            layers: None,
             lowered_dir: scratch.join(format!("{index}")),
             library_dir: Some(store.library_dir()),
         };

@@ -100,6 +100,7 @@ pub fn memory(store: &Store, folder: &Path, options: &MemoryOptions) -> Result<M
             device: Device::Cpu,
             precision: Some(options.variant.precision),
             threads: options.threads,
+            layers: None,
             lowered_dir: folder.join("lowered"),
             library_dir: Some(store.library_dir()),
         },

@@ -128,6 +128,7 @@ impl Subject {
             precision: backbone.engine().precision.to_string(),
             engine: engines::numerics(backbone.engine()).to_owned(),
             mask_style: self.checkpoint.mask_style(),
+            layers: None,
         }
         .id())
     }

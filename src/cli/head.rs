@@ -1,15 +1,17 @@
 //! `assize head`: fit a head to labelled rows, and show one.
 
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Mutex;
 
 use anyhow::{Context as _, bail};
 use assize::bench::{BenchError, Task, TaskOptions, TaskRow, TaskShape};
 use assize::datasets::{DatasetError, DatasetFolder, DatasetName, MailText};
 use assize::evaluation::rows::{RowOptions, RowSelection, RowSource, Rows as LabelledRows, Split};
-use assize::head_fit::{FitRow, HeadFit, HeadFitOptions, HeadFitReport, HiddenCache, Progress, fit_head};
-use assize::service::{Service, ServiceOptions};
+use assize::head_fit::{FitRow, HeadFit, HeadFitOptions, HeadFitReport, Progress, fit_head};
+use assize::service::{Service, ServiceError, ServiceOptions};
 use assize_heads::FittedHead;
 use assize_heads::fit::{FitOptions, Folds};
 use assize_heads::fitted_head::{HeadCard, HeadQuality, PromptCut};
@@ -29,6 +31,7 @@ use super::whole_number::whole;
 const EXAMPLES: &str = "Examples:
   assize head fit --data spam-assassin --rows 2000 --out spam-head
   assize head fit --data rows.jsonl --out my-head
+  assize head fit --data rows.csv --layers 8,15,all --out my-head
   assize head show spam-head
   assize serve --head spam-head
   assize decide @mail.txt --head spam-head --question \"Is this e-mail spam or ham?\" --option spam --option ham";
@@ -79,6 +82,10 @@ struct FitArguments {
     /// What is dropped of longer texts, here and whenever the head is asked: start, middle or end
     #[arg(long, default_value = "middle", value_name = "PART")]
     truncate: Truncate,
+    /// Decoder layers below the head: fewer are faster, and often better. Of several the best by cross-validation is kept,
+    /// such as 8,15,all [default: what the model's card says, or else all]
+    #[arg(long, value_name = "N|all", value_delimiter = ',')]
+    layers: Vec<HeadLayers>,
     /// Folds of the cross-validation that chooses the strength of regularisation
     #[arg(long, default_value_t = 5, value_parser = whole(2..=1000))]
     folds: u16,
@@ -117,6 +124,34 @@ struct FitArguments {
     /// Threads of one forward pass [default: all]
     #[arg(short, long, value_parser = whole(1..=1024))]
     threads: Option<u16>,
+}
+
+/// How many decoder layers are run below a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeadLayers {
+    All,
+    First(NonZeroUsize),
+}
+
+impl HeadLayers {
+    fn get(self) -> Option<usize> {
+        match self {
+            Self::All => None,
+            Self::First(layers) => Some(layers.get()),
+        }
+    }
+}
+
+impl FromStr for HeadLayers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let layers = text.parse().map(Self::First);
+        layers.map_err(|_| format!("{text:?} is no number of layers: use a whole number from 1, or all"))
+    }
 }
 
 /// Runs `assize head`.
@@ -172,22 +207,12 @@ impl FitArguments {
     fn run(&self) -> anyhow::Result<()> {
         logging::start(LogFormat::Text, "warn")?;
         let rows = self.read()?;
-        let service = Service::open(&ServiceOptions {
-            model: self.model.clone(),
-            cache_dir: self.cache.clone(),
-            engine: self.engine.engine,
-            device: self.engine.device,
-            precision: self.precision,
-            threads: self.threads.map(usize::from),
-            ..ServiceOptions::default()
-        })?;
-        let width = service.backbone().description().hidden;
-        let cache = if self.no_cache {
-            None
-        } else {
-            let store = Store::open(self.cache.as_deref())?;
-            Some(HiddenCache::open(store.root(), service.base_artifact(), width)?)
+        let store = Store::open(self.cache.as_deref())?;
+        let layers = match self.layers.as_slice() {
+            [] => vec![store.resolve(&self.model)?.card().head_layers],
+            asked => asked.iter().map(|layers| layers.get()).collect(),
         };
+        let services = layers.iter().map(|layers| self.open(*layers));
         let options = HeadFitOptions {
             cut: PromptCut {
                 max_tokens: usize::from(self.max_tokens),
@@ -206,11 +231,11 @@ impl FitArguments {
         };
         let bar = FitBar::new(rows.fit.len() + rows.held_out.len(), &options.fit);
         let HeadFit { head, report } = fit_head(
-            &service,
+            services,
             rows.fit,
             rows.held_out,
             &options,
-            cache.as_ref(),
+            Some(store.root()).filter(|_| !self.no_cache),
             &self.out,
             |done| bar.tell(done),
         )?;
@@ -230,6 +255,19 @@ impl FitArguments {
             self.out.display()
         )?;
         Ok(print(&text)?)
+    }
+
+    fn open(&self, layers: Option<usize>) -> Result<Service, ServiceError> {
+        Service::open(&ServiceOptions {
+            model: self.model.clone(),
+            cache_dir: self.cache.clone(),
+            engine: self.engine.engine,
+            device: self.engine.device,
+            precision: self.precision,
+            threads: self.threads.map(usize::from),
+            layers,
+            ..ServiceOptions::default()
+        })
     }
 
     fn read(&self) -> anyhow::Result<Rows> {
@@ -401,6 +439,25 @@ fn describe(head: &FittedHead) -> anyhow::Result<String> {
         "{}: {} rows in {} groups, by option {:?}; {}",
         card.data.name, card.data.rows, card.data.groups, card.data.per_option, card.data.split
     )?;
+    let layers = card.base.description.layers;
+    let layers = layers.map_or_else(
+        || "all layers".to_owned(),
+        |layers| format!("the first {layers} layers"),
+    );
+    write!(text, "hidden states of {layers}")?;
+    for (place, tried) in card.training.depths.iter().enumerate() {
+        let before = if place == 0 {
+            "; tried by cross-validation: "
+        } else {
+            ", "
+        };
+        write!(
+            text,
+            "{before}{} (NLL {:.4}, accuracy {:.4})",
+            tried.layers, tried.nll, tried.accuracy
+        )?;
+    }
+    writeln!(text)?;
     writeln!(
         text,
         "prompts of at most {} tokens ({} rows were cut in the {:?}); C = {:.3e} of {} tried, temperature {:.3}",

@@ -60,6 +60,7 @@ impl ServedModelArguments {
             device: self.engine.device,
             precision: self.precision,
             threads: self.threads.map(usize::from),
+            layers: None,
             head: self.head.clone(),
             calibration: self.calibration.clone(),
             allow_mismatch: self.allow_mismatch,

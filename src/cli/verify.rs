@@ -63,6 +63,7 @@ pub fn run(arguments: &VerifyArguments) -> anyhow::Result<()> {
         device: arguments.engine.device,
         precision: Some(Precision::Float32),
         threads: arguments.threads.map(usize::from),
+        layers: None,
         lowered_dir: scratch.path().to_path_buf(),
         library_dir: Some(store.library_dir()),
     };

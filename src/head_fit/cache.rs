@@ -124,6 +124,7 @@ mod tests {
             precision: precision.into(),
             engine: "onnx/3".into(),
             mask_style: None,
+            layers: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! From labelled rows to a head's folder.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
@@ -8,16 +9,16 @@ use assize_calibration::calibrators::Temperature;
 use assize_calibration::{ScoredRow, Shape as ScoredShape, metrics, softmax};
 use assize_heads::fit::{FitOptions, Fitted, HiddenRows, assign, fit};
 use assize_heads::fitted_head::{
-    HeadBase, HeadCard, HeadData, HeadQuality, HeadQuestion, HeadTraining, PromptCut, write,
+    HeadBase, HeadCard, HeadData, HeadQuality, HeadQuestion, HeadTraining, PromptCut, TriedDepth, write,
 };
-use assize_heads::{FittedHead, SlotHead};
+use assize_heads::{FittedHead, HeadError, SlotHead};
 use assize_models::TokenId;
 use assize_preprocess::prompt::Truncate;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{FitRow, HeadFitError, HiddenCache, PromptKey, extract};
-use crate::service::Service;
+use crate::service::{Service, ServiceError};
 
 /// Bins of the calibration error.
 const BINS: usize = 15;
@@ -58,7 +59,7 @@ pub struct HeadFit {
 }
 
 /// What a fit took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct HeadFitReport {
     /// Held-out rows that were left out because their prompt is that of a training row.
     pub held_out_known: usize,
@@ -68,7 +69,7 @@ pub struct HeadFitReport {
     pub tokens: usize,
     /// Seconds to write the prompts.
     pub write_s: f64,
-    /// Seconds for the hidden states of the rows that are fitted on.
+    /// Seconds for the hidden states of the rows that are fitted on, of all numbers of layers that were tried.
     pub extract_s: f64,
     /// Seconds for cross-validation and fit.
     pub fit_s: f64,
@@ -88,63 +89,72 @@ struct WrittenRow {
 
 /// Fits a head on `rows`, judges it on `held_out` as well, and writes it into `folder`.
 ///
+/// `services` are one model with different numbers of layers; the head of the lowest cross-validated NLL is kept, of equals
+/// the first. They are asked for one after the other, and none but the best so far is held. `cache` is the folder that
+/// hidden states are kept in.
+///
 /// # Errors
 /// Rows ask different questions or are not valid, a prompt cannot be written, the engine or the fit fails, or the head
 /// cannot be written.
-pub fn fit_head(
-    service: &Service,
+pub fn fit_head<S: Borrow<Service>>(
+    services: impl IntoIterator<Item = Result<S, ServiceError>>,
     rows: Vec<FitRow>,
     held_out: Vec<FitRow>,
     options: &HeadFitOptions,
-    cache: Option<&HiddenCache>,
+    cache: Option<&Path>,
     folder: &Path,
     progress: impl Fn(Progress) + Sync,
 ) -> Result<HeadFit, HeadFitError> {
-    let cut = check_cut(service, options.cut)?;
+    let mut services = services.into_iter();
+    let first = services.next().ok_or_else(|| HeadFitError::Setting {
+        field: "layers",
+        value: "no number".into(),
+        remedy: "give at least one".into(),
+    })??;
+    let cut = check_cut(first.borrow(), options.cut)?;
     let question = question_of(&rows, &held_out)?;
     let started = Instant::now();
-    let write_rows = |rows: Vec<FitRow>| {
-        let write = |row| {
-            let written = written(service, row, cut)?;
-            progress(Progress::Written(1));
-            Ok(written)
-        };
-        rows.into_iter()
-            .map(write)
-            .collect::<Result<Vec<_>, HeadFitError>>()
-    };
-    let (rows, mut held_out) = (write_rows(rows)?, write_rows(held_out)?);
+    let write_rows = |rows: &[FitRow]| write_prompts(first.borrow(), rows, cut, &progress);
+    let (rows, mut held_out) = (write_rows(&rows)?, write_rows(&held_out)?);
     let known: HashSet<PromptKey> = rows.iter().map(|row| row.key).collect();
     let before = held_out.len();
     held_out.retain(|row| !known.contains(&row.key));
     let held_out_known = before - held_out.len();
-    progress(Progress::Hidden(held_out_known));
-    let write_s = started.elapsed().as_secs_f64();
-
-    let started = Instant::now();
-    let hidden_of = |rows: &[WrittenRow]| {
-        let prompts: Vec<_> = rows.iter().map(|row| (row.key, row.prompt.clone())).collect();
-        extract(service, &prompts, cache, |done| progress(Progress::Hidden(done)))
+    let mut report = HeadFitReport {
+        held_out_known,
+        write_s: started.elapsed().as_secs_f64(),
+        ..HeadFitReport::default()
     };
-    let extracted = hidden_of(&rows)?;
-    let extract_s = started.elapsed().as_secs_f64();
 
-    let started = Instant::now();
-    let options_of = question.option_names().len();
-    let width = service.backbone().description().hidden;
-    let mut training = HiddenRows::new(width, options_of)?;
-    for (row, hidden) in rows.iter().zip(&extracted.hidden) {
-        training.push(hidden, row.gold, &row.group())?;
+    let classes = question.option_names().len();
+    let mut best: Option<Candidate<S>> = None;
+    let mut depths = Vec::new();
+    for service in std::iter::once(Ok(first)).chain(services) {
+        let found = Candidate::fit(service?, &rows, classes, options, cache, &mut report, &progress)?;
+        depths.push(TriedDepth {
+            layers: found.service.borrow().backbone().description().layers.len(),
+            nll: found.cross_validated.nll,
+            accuracy: found.cross_validated.accuracy,
+        });
+        let is_better = |best: &Candidate<S>| found.cross_validated.nll < best.cross_validated.nll;
+        if best.as_ref().is_none_or(is_better) {
+            best = Some(found);
+        }
     }
-    let mut fitted = fit(&training, &options.fit, || progress(Progress::Fit))?;
-    let (temperature, left_out) = if options.temperature {
-        with_temperature(&training, &mut fitted, options)?
-    } else {
-        (1.0, fitted.out_of_fold.clone())
+    let Some(Candidate {
+        service,
+        training,
+        fitted,
+        temperature,
+        cross_validated,
+    }) = best
+    else {
+        return Err(HeadError::Fit("no number of layers to try".into()).into());
     };
-    let cross_validated = quality(&left_out, training.gold())?;
-    let fit_s = started.elapsed().as_secs_f64();
-
+    if depths.len() == 1 {
+        depths.clear();
+    }
+    let service = service.borrow();
     let artifact = service.base_artifact().clone();
     let mut card = HeadCard {
         schema: HeadCard::SCHEMA.to_owned(),
@@ -156,7 +166,7 @@ pub fn fit_head(
             description: artifact,
         },
         question,
-        width,
+        width: service.backbone().description().hidden,
         prompt: cut,
         data: describe(&rows, &training, options),
         training: HeadTraining {
@@ -164,6 +174,7 @@ pub fn fit_head(
             folds: options.fit.folds,
             tried: fitted.tried.clone(),
             c: fitted.strength,
+            depths,
             temperature,
         },
         cross_validated,
@@ -172,28 +183,82 @@ pub fn fit_head(
     let mut head = write(folder, card.clone(), &fitted.normaliser, &fitted.weights)?;
 
     let started = Instant::now();
-    let (mut computed, mut tokens) = (extracted.computed, extracted.tokens);
     if !held_out.is_empty() {
-        let extracted = hidden_of(&held_out)?;
-        computed += extracted.computed;
-        tokens += extracted.tokens;
-        let scores = scores(head.head(), &extracted.hidden, options_of)?;
+        let hidden = hidden_of(service, &held_out, cache, &mut report, &progress)?;
+        let scores = scores(head.head(), &hidden, classes)?;
         let gold: Vec<usize> = held_out.iter().map(|row| row.gold).collect();
         card.held_out = Some(quality(&scores, &gold)?);
         head = write(folder, card, &fitted.normaliser, &fitted.weights)?;
     }
-    Ok(HeadFit {
-        head,
-        report: HeadFitReport {
-            held_out_known,
-            computed,
-            tokens,
-            write_s,
-            extract_s,
-            fit_s,
-            held_out_s: started.elapsed().as_secs_f64(),
-        },
-    })
+    report.held_out_s = started.elapsed().as_secs_f64();
+    Ok(HeadFit { head, report })
+}
+
+/// A fit on the hidden states of one service.
+struct Candidate<S> {
+    service: S,
+    training: HiddenRows,
+    fitted: Fitted,
+    temperature: f64,
+    cross_validated: HeadQuality,
+}
+
+impl<S: Borrow<Service>> Candidate<S> {
+    fn fit(
+        service: S,
+        rows: &[WrittenRow],
+        classes: usize,
+        options: &HeadFitOptions,
+        cache: Option<&Path>,
+        report: &mut HeadFitReport,
+        progress: &(impl Fn(Progress) + Sync),
+    ) -> Result<Self, HeadFitError> {
+        let started = Instant::now();
+        let hidden = hidden_of(service.borrow(), rows, cache, report, progress)?;
+        report.extract_s += started.elapsed().as_secs_f64();
+
+        let started = Instant::now();
+        let width = service.borrow().backbone().description().hidden;
+        let mut training = HiddenRows::new(width, classes)?;
+        for (row, hidden) in rows.iter().zip(&hidden) {
+            training.push(hidden, row.gold, &row.group())?;
+        }
+        let mut fitted = fit(&training, &options.fit, || progress(Progress::Fit))?;
+        let (temperature, left_out) = if options.temperature {
+            with_temperature(&training, &mut fitted, options)?
+        } else {
+            (1.0, fitted.out_of_fold.clone())
+        };
+        let cross_validated = quality(&left_out, training.gold())?;
+        report.fit_s += started.elapsed().as_secs_f64();
+        Ok(Self {
+            service,
+            training,
+            fitted,
+            temperature,
+            cross_validated,
+        })
+    }
+}
+
+/// Hidden states of `rows`, from the folder `cache` as far as they are there.
+fn hidden_of(
+    service: &Service,
+    rows: &[WrittenRow],
+    cache: Option<&Path>,
+    report: &mut HeadFitReport,
+    progress: &impl Fn(Progress),
+) -> Result<Vec<Vec<f32>>, HeadFitError> {
+    let width = service.backbone().description().hidden;
+    let cache = cache.map(|root| HiddenCache::open(root, service.base_artifact(), width));
+    let cache = cache.transpose()?;
+    let prompts: Vec<_> = rows.iter().map(|row| (row.key, row.prompt.clone())).collect();
+    let extracted = extract(service, &prompts, cache.as_ref(), |done| {
+        progress(Progress::Hidden(done));
+    })?;
+    report.computed += extracted.computed;
+    report.tokens += extracted.tokens;
+    Ok(extracted.hidden)
 }
 
 impl WrittenRow {
@@ -266,21 +331,51 @@ fn question_of(rows: &[FitRow], held_out: &[FitRow]) -> Result<HeadQuestion, Hea
     })
 }
 
-fn written(service: &Service, row: FitRow, cut: PromptCut) -> Result<WrittenRow, HeadFitError> {
+/// Writes prompts on all processors: mails are long, and most of one is read only to be cut.
+fn write_prompts(
+    service: &Service,
+    rows: &[FitRow],
+    cut: PromptCut,
+    progress: &(impl Fn(Progress) + Sync),
+) -> Result<Vec<WrittenRow>, HeadFitError> {
+    let write = |row: &FitRow| {
+        let written = written(service, row, cut)?;
+        progress(Progress::Written(1));
+        Ok(written)
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = rows.len().div_ceil(threads).max(1);
+    let shares: Vec<Result<Vec<WrittenRow>, HeadFitError>> = std::thread::scope(|scope| {
+        let started: Vec<_> = rows
+            .chunks(share)
+            .map(|rows| scope.spawn(move || rows.iter().map(write).collect()))
+            .collect();
+        let failed = || HeadError::Fit("writing prompts ended early".into()).into();
+        let ends = started.into_iter().map(|share| share.join());
+        ends.map(|end| end.unwrap_or_else(|_| Err(failed()))).collect()
+    });
+    let mut written = Vec::with_capacity(rows.len());
+    for share in shares {
+        written.extend(share?);
+    }
+    Ok(written)
+}
+
+fn written(service: &Service, row: &FitRow, cut: PromptCut) -> Result<WrittenRow, HeadFitError> {
     match service.prepare_for_head(&row.decision, cut) {
         Ok(prepared) => {
             let prompt = prepared.prompt();
             Ok(WrittenRow {
-                id: row.id,
+                id: row.id.clone(),
                 gold: row.gold,
-                group: row.group,
+                group: row.group.clone(),
                 key: PromptKey::of(&prompt),
                 prompt,
                 is_cut: prepared.truncated_tokens() > 0,
             })
         }
         Err(error) => Err(HeadFitError::Prompt {
-            id: row.id,
+            id: row.id.clone(),
             error: Box::new(error),
         }),
     }

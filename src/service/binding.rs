@@ -165,6 +165,7 @@ mod tests {
             precision: precision.into(),
             engine: "onnx/3".into(),
             mask_style: None,
+            layers: None,
         }
     }
 

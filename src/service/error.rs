@@ -41,6 +41,14 @@ pub enum ServiceError {
         /// The form's name.
         form: String,
     },
+    /// Not all layers are run, and nothing but a fitted head reads what they give.
+    #[error(
+        "{layers} layers of the model are run, which only a fitted head can read: load one, or run all layers"
+    )]
+    NoReadout {
+        /// Layers that are run.
+        layers: usize,
+    },
     /// A head or a calibration was made for another artifact.
     #[error("{}: {mismatch}: {remedy}", path.display())]
     Bound {

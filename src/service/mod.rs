@@ -260,6 +260,9 @@ impl Service {
     ) -> Result<Prepared, ServiceError> {
         let started = Instant::now();
         let fitted = self.fitted_head();
+        if let (Some(layers), None) = (self.base.layers, fitted) {
+            return Err(ServiceError::NoReadout { layers });
+        }
         for (index, question) in decision.questions.iter().enumerate() {
             if let Some(fitted) = fitted
                 && let Some(reason) = fitted.card().question.mismatch(&HeadQuestion::from(question))

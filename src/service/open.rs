@@ -28,6 +28,9 @@ pub struct ServiceOptions {
     pub precision: Option<Precision>,
     /// Threads of a forward pass; `None` takes all processors.
     pub threads: Option<usize>,
+    /// Decoder layers that are run; `None` runs those that the fitted head reads, and all without one. A model with fewer
+    /// gives hidden states, and answers with a fitted head alone.
+    pub layers: Option<usize>,
     /// A fitted head (its folder or its `.safetensors` file) that replaces the model's readout.
     pub head: Option<PathBuf>,
     /// A calibration file.
@@ -56,6 +59,12 @@ struct Attached {
 }
 
 impl Attached {
+    /// Decoder layers that the head reads, where these are not all.
+    fn layers(&self) -> Option<usize> {
+        let (_, head) = self.head.as_ref()?;
+        head.card().base.description.layers
+    }
+
     /// Reads the files, so that a mistake is found before a model is loaded.
     fn read(attachments: &Attachments, checkpoint: &Checkpoint) -> Result<Self, ServiceError> {
         let head = attachments.head.as_ref().map(|path| {
@@ -81,6 +90,7 @@ impl Default for ServiceOptions {
             device: Device::Auto,
             precision: None,
             threads: None,
+            layers: None,
             head: None,
             calibration: None,
             allow_mismatch: false,
@@ -102,6 +112,7 @@ impl Service {
             device: options.device,
             precision: options.precision,
             threads: options.threads,
+            layers: options.layers,
             ..EngineOptions::in_store(&store, &checkpoint)
         };
         let attachments = Attachments {
@@ -125,13 +136,12 @@ impl Service {
         let readout = readout_of(checkpoint)?;
         let head = head_of(checkpoint, readout)?;
         let attached = Attached::read(attachments, checkpoint)?;
-        Self::assemble(
-            checkpoint,
-            readout,
-            head,
-            attached,
-            engines::load(checkpoint, options)?,
-        )
+        let options = EngineOptions {
+            layers: options.layers.or(attached.layers()),
+            ..options.clone()
+        };
+        let backbone = engines::load(checkpoint, &options)?;
+        Self::assemble(checkpoint, readout, head, attached, backbone)
     }
 
     /// Puts a checkpoint's tokenizer and card in front of a backbone that is loaded already.
@@ -185,6 +195,8 @@ impl Service {
             precision: backbone.engine().precision.to_string(),
             engine: engines::numerics(backbone.engine()).to_owned(),
             mask_style: checkpoint.mask_style(),
+            layers: Some(backbone.description().layers.len())
+                .filter(|layers| *layers != checkpoint.description().layers.len()),
         };
         let mut mismatches = Vec::new();
         let (readout, head, artifact) = match attached.head {

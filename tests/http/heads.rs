@@ -56,7 +56,7 @@ fn fit_into(folder: &Path) -> FittedHead {
         split: "all".into(),
     };
     let rows = (0..40).map(row).collect();
-    let fitted = fit_head(&service(), rows, Vec::new(), &options, None, folder, |_| {});
+    let fitted = fit_head([Ok(service())], rows, Vec::new(), &options, None, folder, |_| {});
     fitted.unwrap().head
 }
 

@@ -55,6 +55,7 @@ pub fn load(checkpoint: &Checkpoint) -> Box<dyn Backbone> {
         device: Device::Auto,
         precision: Some(Precision::Float32),
         threads: None,
+        layers: None,
         lowered_dir: lowered.clone(),
         library_dir: Some(Store::open(None).unwrap().library_dir()),
     };

@@ -90,8 +90,23 @@ pub struct HeadTraining {
     pub tried: Vec<TriedStrength>,
     /// The chosen C.
     pub c: f64,
+    /// Every number of decoder layers that was tried, where these were several: the lowest NLL was taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depths: Vec<TriedDepth>,
     /// Temperature that was fitted on the cross-validated scores and is folded into the head's numbers; 1 where none was.
     pub temperature: f64,
+}
+
+/// One number of decoder layers below a head, and how good the head on them was by cross-validation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TriedDepth {
+    /// Decoder layers that were run.
+    pub layers: usize,
+    /// Mean negative log-likelihood, nats.
+    pub nll: f64,
+    /// Share of rows whose most probable option is the gold one.
+    pub accuracy: f64,
 }
 
 /// How good answers were.

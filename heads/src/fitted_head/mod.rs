@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-pub use card::{HeadBase, HeadCard, HeadData, HeadQuality, HeadTraining, PromptCut};
+pub use card::{HeadBase, HeadCard, HeadData, HeadQuality, HeadTraining, PromptCut, TriedDepth};
 pub use question::{HeadOption, HeadQuestion};
 pub use write::write;
 

@@ -30,6 +30,9 @@ pub struct ModelCard {
     /// Who sees whom within a picture; left out for the checkpoint's own way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask_style: Option<MaskStyle>,
+    /// Decoder layers below a fitted head, where a fit names no number; left out for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_layers: Option<usize>,
 }
 
 fn form_or_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PromptForm, D::Error> {
@@ -59,6 +62,9 @@ const DEFAULT_MODEL_FORM: &str = "smollm2-named";
 fn default_model_readout() -> Value {
     json!({"kind": "text", "reduce": "mean", "less_prior": 1.0})
 }
+
+/// Layers below a fitted head: docs/models.md has the figures of other depths.
+const DEFAULT_MODEL_HEAD_LAYERS: usize = 15;
 
 /// Form that the heads of decision checkpoints were trained with.
 const DECISION_FORM: &str = "jev-omni";
@@ -126,6 +132,7 @@ impl ModelCard {
                 prompt_form: built_in(DEFAULT_MODEL_FORM)?,
                 readout: default_model_readout(),
                 mask_style: None,
+                head_layers: Some(DEFAULT_MODEL_HEAD_LAYERS),
             });
         }
         let tokenizer: AddedTokens =
@@ -164,6 +171,7 @@ impl ModelCard {
             prompt_form,
             readout,
             mask_style: None,
+            head_layers: None,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! What every engine refuses before it runs: descriptions and batches that make no sense.
 
+use std::borrow::Cow;
+
 use super::Source;
 use crate::{DecoderDescription, Medium, ModelError, PackedBatch};
 
@@ -29,6 +31,30 @@ pub(super) fn description(source: Source<'_>) -> Result<(), ModelError> {
         }
     }
     Ok(())
+}
+
+/// What of the model is run: its description, or that of its first `layers`.
+///
+/// # Errors
+/// It has fewer layers, or none are asked for.
+pub(super) fn depth<'a>(
+    source: Source<'a>,
+    layers: Option<usize>,
+) -> Result<Cow<'a, DecoderDescription>, ModelError> {
+    let all = source.description.layers.len();
+    match layers {
+        None => Ok(Cow::Borrowed(source.description)),
+        Some(layers) if layers == all => Ok(Cow::Borrowed(source.description)),
+        Some(layers) if layers == 0 || layers > all => Err(ModelError::Unsupported(format!(
+            "{layers} layers of {}: it has {all}, so use 1 to {all}",
+            source.name
+        ))),
+        Some(layers) => {
+            let mut shallow = source.description.clone();
+            shallow.layers.truncate(layers);
+            Ok(Cow::Owned(shallow))
+        }
+    }
 }
 
 /// Refuses batches that `description` cannot run, and returns their number of rows.

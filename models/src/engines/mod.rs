@@ -58,6 +58,8 @@ pub struct EngineOptions {
     pub precision: Option<Precision>,
     /// Threads of one forward pass; `None` takes all processors that this process may use.
     pub threads: Option<usize>,
+    /// Decoder layers that are run, with the final norm behind the last of them; `None` runs all.
+    pub layers: Option<usize>,
     /// Folder where an engine keeps its own form of the weights.
     pub lowered_dir: PathBuf,
     /// Folder that is searched for the engine's shared library before the system's places.
@@ -72,6 +74,7 @@ impl EngineOptions {
             device: Device::Auto,
             precision: None,
             threads: None,
+            layers: None,
             lowered_dir: store.lowered_dir(checkpoint),
             library_dir: Some(store.library_dir()),
         }
@@ -109,7 +112,7 @@ impl<'a> From<&'a Checkpoint> for Source<'a> {
 ///
 /// # Errors
 /// The engine is not built in or its library is missing, it does not do the precision or run on the device, the weights
-/// are damaged, or memory does not suffice.
+/// are damaged, the model has fewer layers than are asked for, or memory does not suffice.
 pub fn load(checkpoint: &Checkpoint, options: &EngineOptions) -> Result<Box<dyn Backbone>, ModelError> {
     load_source(checkpoint.into(), options)
 }

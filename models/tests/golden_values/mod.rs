@@ -116,6 +116,7 @@ impl Loaded {
             device: Device::Cpu,
             precision: Some(precision),
             threads: Some(2),
+            layers: None,
             lowered_dir: lowered.path().to_path_buf(),
             library_dir: default_cache_dir().map(|cache| cache.join("onnxruntime")),
         };

@@ -129,6 +129,7 @@ pub(super) fn example() -> PredictionHeader {
         precision: "float32".into(),
         engine: "onnx/3".into(),
         mask_style: None,
+        layers: None,
     };
     PredictionHeader {
         schema: SCHEMA.into(),

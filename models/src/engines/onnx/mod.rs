@@ -60,8 +60,9 @@ impl OnnxBackbone {
     /// The library is missing, a tensor is missing or of another shape than the configuration says, or the engine's
     /// folder cannot be written.
     pub fn load(source: Source<'_>, options: &EngineOptions) -> Result<Self, ModelError> {
-        let description = source.description;
         checks::description(source)?;
+        let run = checks::depth(source, options.layers)?;
+        let description = run.as_ref();
         let precision = options.precision.unwrap_or_else(default_precision);
         if precision == Precision::Bfloat16 {
             return Err(ModelError::Unsupported(
@@ -74,7 +75,8 @@ impl OnnxBackbone {
                 options.device
             )));
         }
-        check_fit(source.name, needed_bytes(description, precision))?;
+        // The prepared weights are those of all layers, whatever is run of them.
+        check_fit(source.name, needed_bytes(source.description, precision))?;
         let runtime = library::runtime(options.library_dir.as_deref(), options.threads)?;
         let weights = Arc::new(Lowered::open_or_make(&options.lowered_dir, source, precision)?);
         let isa = Isa::detect();
@@ -106,7 +108,7 @@ impl OnnxBackbone {
             threads: runtime.threads,
         };
         Ok(Self {
-            description: description.clone(),
+            description: run.into_owned(),
             info,
             output,
             decoder: Mutex::new(decoder),

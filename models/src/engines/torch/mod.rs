@@ -77,8 +77,13 @@ impl TorchBackbone {
     /// The precision or the device is not one of this engine, a tensor is missing or of another shape than the
     /// configuration says, or memory does not suffice.
     pub fn load(source: Source<'_>, options: &EngineOptions) -> Result<Self, ModelError> {
-        let description = source.description;
         checks::description(source)?;
+        let run = checks::depth(source, options.layers)?;
+        let description = run.as_ref();
+        let source = Source {
+            description,
+            ..source
+        };
         let place = Place::choose(options.device, options.threads)?;
         let precision = options.precision.unwrap_or_else(|| place.default_precision());
         let linear = match precision {
@@ -110,7 +115,7 @@ impl TorchBackbone {
             threads: place.threads,
         };
         Ok(Self {
-            description: description.clone(),
+            description: run.into_owned(),
             info,
             bytes,
             place,
