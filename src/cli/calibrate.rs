@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use assize::evaluation::predictions::PredictionSet;
-use assize::evaluation::{CalibrationFile, FitOptions, HeldOut, ThresholdOptions, fit, thresholds};
+use assize::evaluation::{FitOptions, HeldOut, ThresholdOptions, fit, thresholds};
+use assize::service::CalibrationFile;
 use assize_calibration::calibrators::{Argmax, Candidate, Folds};
 use clap::Args;
 

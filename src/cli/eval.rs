@@ -5,11 +5,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use assize::evaluation::predictions::{
-    PredictedArtifact, PredictedRows, PredictionHeader, PredictionSet, PredictionSettings, PredictionWriter,
+    PredictedRows, PredictionHeader, PredictionSet, PredictionSettings, PredictionWriter,
 };
 use assize::evaluation::rows::{RowSource, Rows};
-use assize::evaluation::{CalibrationFile, EvaluationRecord, RunRecord, predict};
-use assize::service::Service;
+use assize::evaluation::{EvaluationRecord, RunRecord, predict};
+use assize::service::{CalibrationFile, NamedArtifact, Service};
 use assize_calibration::evaluation::{EvaluationOptions, JudgedRow};
 use assize_calibration::report::{ProvenanceSection, Report, ShownRow};
 use clap::Args;
@@ -247,7 +247,7 @@ impl EvalArguments {
         let selection = self.rows.selection();
         Ok(PredictionHeader {
             schema: PredictionHeader::SCHEMA.to_owned(),
-            artifact: PredictedArtifact {
+            artifact: NamedArtifact {
                 id: service.artifact_id().clone(),
                 description: service.artifact().clone(),
             },

@@ -6,8 +6,8 @@ use assize_calibration::calibrators::{Argmax, Calibrator, Candidate, Folds, choo
 use assize_calibration::metrics::{ece_equal_mass, nll};
 use assize_calibration::{CalibrationError, Probability, ScoredRow, softmax};
 
-use super::calibration_file::{CalibrationFile, EvaluatedOn, FittedOn};
 use super::predictions::{Prediction, PredictionSet};
+use crate::service::{CalibrationFile, EvaluatedOn, FittedOn};
 
 /// Bins of the expected calibration error that is reported.
 const BINS: usize = 15;

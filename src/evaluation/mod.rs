@@ -1,7 +1,6 @@
 //! Judging a model on labelled rows: reading them, the predictions about them, and what follows from those.
 
 mod beginning;
-mod calibration_file;
 mod comparison;
 mod comparison_page;
 mod fitting;
@@ -12,7 +11,6 @@ pub mod rows;
 mod thresholds;
 
 pub(crate) use beginning::{SHOWN_QUESTION, SHOWN_STATE, beginning};
-pub use calibration_file::{CalibrationFile, CalibrationFileError};
 pub use comparison::{ComparisonRecord, SamePrompts};
 pub use fitting::{FitOptions, Fitted, HeldOut, fit};
 pub use predict::{PredictError, Predicted, predict};

@@ -5,8 +5,8 @@ use assize_calibration::conformal::{PredictionSets, Rule};
 use assize_calibration::thresholds::{Search, precision_threshold, routing};
 use assize_calibration::{CalibrationError, Probability, Shape};
 
-use super::calibration_file::Promises;
 use super::predictions::{Prediction, PredictionSet};
+use crate::service::Promises;
 
 /// The share of the rows that lays out thresholds; the others test them.
 const DESIGN: f64 = 0.25;

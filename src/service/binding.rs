@@ -2,11 +2,21 @@
 
 use std::path::PathBuf;
 
-use assize_models::ArtifactDescription;
-use serde::Serialize;
+use assize_models::{ArtifactDescription, ArtifactId};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::ServiceError;
+
+/// The artifact, by its id and by what the id is a hash of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedArtifact {
+    /// The id.
+    pub id: ArtifactId,
+    /// What it is a hash of.
+    pub description: ArtifactDescription,
+}
 
 /// What is bound to an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]

@@ -8,6 +8,7 @@ use assize_models::ModelError;
 use assize_preprocess::PromptError;
 
 use super::binding::Mismatch;
+use super::calibration_file::CalibrationFileError;
 use super::media::{MediumError, MediumFault};
 
 /// Everything that can go wrong between a model's name and an answer.
@@ -60,13 +61,8 @@ pub enum ServiceError {
         remedy: String,
     },
     /// A calibration's file cannot be used.
-    #[error("{}: no calibration: {reason}", path.display())]
-    CalibrationFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    #[error(transparent)]
+    CalibrationFile(#[from] CalibrationFileError),
     /// A question that the calibration is not for.
     #[error("question {question}: calibration {id} is not for it: {reason}")]
     NotCalibrated {

@@ -3,6 +3,7 @@
 mod answer;
 mod binding;
 mod calibration;
+mod calibration_file;
 mod error;
 mod hidden;
 mod media;
@@ -21,8 +22,9 @@ use assize_preprocess::{PromptTokenizer, TokenId};
 use sha2::{Digest as _, Sha256};
 
 pub use answer::{Answer, AnswerKind, OptionProbability};
-pub use binding::{Binding, BindingKind, DifferingField, Mismatch};
+pub use binding::{Binding, BindingKind, DifferingField, Mismatch, NamedArtifact};
 use calibration::ServedCalibration;
+pub use calibration_file::{CalibrationFile, CalibrationFileError, EvaluatedOn, FittedOn, Promises};
 pub use error::ServiceError;
 pub(crate) use media::picture;
 pub use media::{MediumError, MediumFault, MediumKind, MediumReport, PreparedMedia, RawMedium};

@@ -1,10 +1,10 @@
 //! The first line of a prediction file.
 
-use assize_models::{ArtifactDescription, ArtifactId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::rows::Split;
+use crate::service::NamedArtifact;
 
 /// The format that is written and read.
 pub(super) const SCHEMA: &str = "assize.predictions/1";
@@ -16,7 +16,7 @@ pub struct PredictionHeader {
     /// Always `assize.predictions/1`.
     pub schema: String,
     /// What answered.
-    pub artifact: PredictedArtifact,
+    pub artifact: NamedArtifact,
     /// Name of the model.
     pub model: String,
     /// Engine, version and precision.
@@ -36,16 +36,6 @@ pub struct PredictionHeader {
     pub assize: String,
     /// When the run was begun, in seconds since 1970; a run that is taken up again keeps it.
     pub started: u64,
-}
-
-/// The artifact, by its id and by what the id is a hash of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PredictedArtifact {
-    /// The id.
-    pub id: ArtifactId,
-    /// What it is a hash of.
-    pub description: ArtifactDescription,
 }
 
 /// How decisions were made.
@@ -121,7 +111,7 @@ fn differences(place: &str, one: &Value, other: &Value, found: &mut Vec<String>)
 
 #[cfg(test)]
 pub(super) fn example() -> PredictionHeader {
-    let description = ArtifactDescription {
+    let description = assize_models::ArtifactDescription {
         weights: "w".into(),
         tokenizer: "t".into(),
         prompt_form: "p".into(),
@@ -133,7 +123,7 @@ pub(super) fn example() -> PredictionHeader {
     };
     PredictionHeader {
         schema: SCHEMA.into(),
-        artifact: PredictedArtifact {
+        artifact: NamedArtifact {
             id: description.id(),
             description,
         },

@@ -20,7 +20,7 @@ mod line;
 mod set;
 mod writer;
 
-pub use header::{PredictedArtifact, PredictedRows, PredictionHeader, PredictionSettings};
+pub use header::{PredictedRows, PredictionHeader, PredictionSettings};
 pub use line::{Prediction, PromptTokens};
 pub use set::PredictionSet;
 pub use writer::{PredictionWriter, Progress};

@@ -8,7 +8,7 @@ use assize_calibration::thresholds::{PrecisionThreshold, Routing, Volumes};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::predictions::PredictedArtifact;
+use super::binding::NamedArtifact;
 
 /// The format that is written and read.
 const SCHEMA: &str = "assize.calibration/1";
@@ -21,7 +21,7 @@ pub struct CalibrationFile {
     /// Always `assize.calibration/1`.
     pub schema: String,
     /// The artifact whose scores it maps; none where the predictions came from elsewhere, and then no server uses it.
-    pub artifact: Option<PredictedArtifact>,
+    pub artifact: Option<NamedArtifact>,
     /// The map.
     pub calibrator: Calibrator,
     /// The kind that was chosen.
@@ -121,7 +121,7 @@ pub struct CalibrationFileError {
 
 impl CalibrationFile {
     /// A calibration of this version.
-    pub fn new(artifact: Option<PredictedArtifact>, calibrator: Calibrator) -> Self {
+    pub fn new(artifact: Option<NamedArtifact>, calibrator: Calibrator) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             artifact,
