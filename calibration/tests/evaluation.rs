@@ -169,6 +169,7 @@ fn figures_are_those_of_the_metrics() {
         (found.resampled_by, found.resampled_units),
         (ResampledBy::Group, 40)
     );
+    assert_eq!(found.few_resampled(), None);
     assert_eq!(found.by_shape.len(), 1);
     assert_eq!(found.by_shape[0].figures, found.overall);
     let group = &found.by_group[7];
@@ -244,6 +245,12 @@ fn intervals_are_those_of_the_bootstrap() {
     assert_eq!(by_row.resampled_by, ResampledBy::Row);
     let grouped = grouped(rows.clone(), 15);
     let by_group = Evaluation::of(&grouped, &FEW).unwrap();
+    assert_eq!(by_row.few_resampled(), None);
+    let few = by_group.few_resampled().unwrap();
+    assert!(
+        few.contains(&format!("{} groups", by_group.resampled_units)),
+        "{few}"
+    );
     let groups: Vec<&str> = grouped.iter().filter_map(JudgedRow::group).collect();
     type Of = fn(&[&[Probability]], &[usize]) -> Result<f64, CalibrationError>;
     let all: [(Metric, Of); 6] = [

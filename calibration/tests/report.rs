@@ -140,7 +140,7 @@ fn it_shows_the_figures_and_where_they_come_from() {
         "No row has a group.",
         "3 rows were answered wrong.",
         "prefers-color-scheme: dark",
-        "Intervals over only 10 rows are rough guesses",
+        "The intervals resample 10 rows: with fewer than 30 they are rough",
     ] {
         assert!(page.contains(part), "{part}");
     }

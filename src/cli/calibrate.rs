@@ -20,7 +20,7 @@ use super::whole_number::whole;
 const EXAMPLES: &str = "Examples:
   assize eval vader --split calibration --out fit && assize eval vader --split test --out test
   assize calibrate fit/predictions.jsonl --test test/predictions.jsonl --out calibration.json
-  assize calibrate predictions.jsonl --fit-share 0.7 --precision 0.95 --confidence 0.95 --option spam --coverage 0.9
+  assize calibrate predictions.jsonl --fit-share 0.7 --precision 0.95 --confidence 0.95 --coverage 0.9
   assize serve --calibration calibration.json";
 
 /// Arguments of `assize calibrate`.
@@ -111,8 +111,7 @@ pub fn run(arguments: &CalibrateArguments) -> anyhow::Result<()> {
             seed: arguments.seed,
         };
         let judged = test.as_ref().unwrap_or(&set);
-        file.promises =
-            thresholds(judged, unseen, &file.calibrator, &wishes).context("finding thresholds and sets")?;
+        file.promises = thresholds(judged, unseen, &file, &wishes).context("finding thresholds and sets")?;
     }
     write_json(&arguments.out, &file)?;
     if arguments.json {
@@ -169,6 +168,13 @@ fn check_pair(set: &PredictionSet, test: &PredictionSet) -> anyhow::Result<()> {
             return Ok(());
         }
     }
+    if set.header.is_some() != test.header.is_some() {
+        bail!(
+            "--test {}: one of the two files says which model made it and the other does not, so that they may be of two: \
+             predict both with the same model and settings",
+            test.path.display()
+        );
+    }
     let ids: std::collections::HashSet<&str> = set.rows.iter().map(|row| row.id.as_str()).collect();
     let both = test
         .rows
@@ -207,6 +213,18 @@ fn described(file: &CalibrationFile, arguments: &CalibrateArguments) -> anyhow::
         ]);
     }
     writeln!(text, "{tried}")?;
+    if let Some(fitted) = &file.fitted_on {
+        let divided = match fitted.folds_by.as_str() {
+            "group" => "no group is divided between folds",
+            "prompt" => {
+                "rows of one prompt are never divided between folds; groups are, where there are fewer than folds"
+            }
+            _ => {
+                "rows are divided each on its own: their prompts are not known, and groups, if any, are fewer than folds"
+            }
+        };
+        writeln!(text, "fitted on {} rows; {divided}", fitted.rows)?;
+    }
     if let Some(judged) = &file.evaluated_on {
         let mut table = table(["on rows not fitted to", "raw", "calibrated"]);
         for (name, before, after) in [
@@ -225,6 +243,14 @@ fn described(file: &CalibrationFile, arguments: &CalibrateArguments) -> anyhow::
                 text,
                 "{} of its rows have a prompt that was fitted on, and are left out",
                 judged.seen
+            )?;
+        }
+        if judged.held > 0 {
+            writeln!(
+                text,
+                "{} of them would be answered in another way, and are held where two options are equally probable: \
+                 --may-change-answer lets them go",
+                judged.held
             )?;
         }
         if !judged.improved {

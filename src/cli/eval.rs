@@ -8,7 +8,7 @@ use assize::evaluation::predictions::{
     PredictedRows, PredictionHeader, PredictionSet, PredictionSettings, PredictionWriter,
 };
 use assize::evaluation::rows::{RowSource, Rows};
-use assize::evaluation::{EvaluationRecord, RunRecord, predict};
+use assize::evaluation::{AppliedCalibration, EvaluationRecord, RunRecord, predict};
 use assize::service::{CalibrationFile, NamedArtifact, Service};
 use assize_calibration::evaluation::{EvaluationOptions, JudgedRow};
 use assize_calibration::report::{ProvenanceSection, Report, ShownRow};
@@ -130,10 +130,7 @@ pub fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
         resamples: usize::from(arguments.resamples),
         ..EvaluationOptions::default()
     };
-    let calibrator = calibration
-        .as_ref()
-        .map(|(file, id)| (id.as_str(), &file.calibrator));
-    let (record, judged) = EvaluationRecord::of(&set, calibrator, ignored, &options, run)?;
+    let (record, judged) = EvaluationRecord::of(&set, calibration.as_ref(), ignored, &options, run)?;
     if let Some(out) = &out {
         std::fs::create_dir_all(out).with_context(|| format!("making the folder {}", out.display()))?;
         write_json(&out.join("evaluation.json"), &record)?;
@@ -156,11 +153,11 @@ fn default_folder(data: &str) -> PathBuf {
 }
 
 /// Reads a calibration for these predictions, and refuses one that was fitted on the scores of another artifact.
-pub(super) fn read_calibration(
+fn read_calibration(
     path: &Path,
     set: &PredictionSet,
     allow_mismatch: bool,
-) -> anyhow::Result<(CalibrationFile, String)> {
+) -> anyhow::Result<AppliedCalibration> {
     let (file, id) = CalibrationFile::read(path)?;
     let made_for = file.artifact.as_ref().map(|artifact| &artifact.description);
     let predicted = set.header.as_ref().map(|header| &header.artifact.description);
@@ -189,7 +186,7 @@ pub(super) fn read_calibration(
             "--calibration {}: {differs}: fit it again with `assize calibrate`, or use it all the same with --allow-mismatch",
             path.display()
         ),
-        _ => Ok((file, id)),
+        mismatch => Ok(AppliedCalibration { file, id, mismatch }),
     }
 }
 
@@ -206,6 +203,15 @@ impl EvalArguments {
         let header = self.header(&source, sha256, &service)?;
         let mut writer = PredictionWriter::open(&out.join(PREDICTIONS), header, self.restart)?;
         let found = writer.progress();
+        // Results of other predictions are not to stand beside these, whatever ends this run.
+        for name in ["evaluation.json", "report.html"] {
+            match std::fs::remove_file(out.join(name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("removing {}", out.join(name).display()));
+                }
+                _ => {}
+            }
+        }
         if found.rows > 0 {
             tracing::warn!(
                 rows = found.rows,
@@ -297,6 +303,20 @@ fn described(record: &EvaluationRecord, out: Option<&Path>) -> String {
         Some(_) => "; probabilities are calibrated\n",
         None => "; probabilities are raw\n",
     });
+    for warning in warnings_of(record) {
+        text.push_str(&format!("{warning}\n"));
+    }
+    let mismatches = record
+        .predictions
+        .get("mismatches")
+        .and_then(|found| found.as_array());
+    for mismatch in mismatches
+        .into_iter()
+        .flatten()
+        .filter_map(|found| found.as_str())
+    {
+        text.push_str(&format!("MISMATCH: {mismatch}.\n"));
+    }
     if !record.rows.ignored_columns.is_empty() {
         text.push_str(&format!(
             "columns that were not read: {}\n",
@@ -310,6 +330,18 @@ fn described(record: &EvaluationRecord, out: Option<&Path>) -> String {
         text.push_str(&format!("{}\n", out.join("report.html").display()));
     }
     text
+}
+
+/// What makes the figures of a calibration others than they seem.
+fn warnings_of(record: &EvaluationRecord) -> Vec<String> {
+    let id = record.calibration.as_deref().unwrap_or_default();
+    let mismatch = record.calibration_mismatch.as_ref();
+    let mismatch = mismatch.map(|mismatch| format!("MISMATCH: calibration {id} {mismatch}."));
+    let fitted = record.calibration_fitted_on_these_rows;
+    let fitted = fitted.then(|| {
+        format!("FITTED ON THESE ROWS: calibration {id} was fitted on this file, so that its figures are too good.")
+    });
+    mismatch.into_iter().chain(fitted).collect()
 }
 
 fn report(set: &PredictionSet, record: &EvaluationRecord, judged: &[JudgedRow]) -> anyhow::Result<String> {
@@ -346,6 +378,7 @@ fn report(set: &PredictionSet, record: &EvaluationRecord, judged: &[JudgedRow]) 
             record.rows.ignored_columns.join(", ")
         ));
     }
+    notes.extend(warnings_of(record));
     if let Some(header) = &set.header {
         notes.extend(
             header

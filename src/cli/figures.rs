@@ -35,6 +35,9 @@ pub(super) fn evaluation(found: &Evaluation, before: Option<&Evaluation>) -> Str
         ]);
     }
     let mut text = format!("{table}\n");
+    if let Some(few) = found.few_resampled() {
+        text.push_str(&format!("{few}.\n"));
+    }
     if !found.by_group.is_empty() {
         text.push_str(&format!("\n{}\n", groups(found)));
     }

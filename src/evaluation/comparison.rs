@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use assize_calibration::CalibrationError;
 use assize_calibration::evaluation::{Comparison, EvaluationOptions};
+use assize_calibration::{CalibrationError, Shape};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::predictions::PredictionSet;
+use super::predictions::{Prediction, PredictionSet};
 
 /// The format that is written.
 const SCHEMA: &str = "assize.comparison/1";
@@ -70,6 +70,7 @@ impl ComparisonRecord {
         options: &EvaluationOptions,
     ) -> Result<Self, CalibrationError> {
         let judged = |set: &PredictionSet| set.judged(|row| Ok(row.probabilities.clone()));
+        let matched = &matched(first, second)?;
         let descriptions = (first.header.as_ref(), second.header.as_ref());
         Ok(Self {
             schema: SCHEMA,
@@ -87,9 +88,47 @@ impl ComparisonRecord {
                 _ => None,
             },
             prompts: SamePrompts::of(first, second),
-            comparison: Comparison::of(&judged(first)?, &judged(second)?, options)?,
+            comparison: Comparison::of(&judged(first)?, &judged(matched)?, options)?,
         })
     }
+}
+
+/// `second` with the options of every row in the order of the same row of `first`.
+///
+/// # Errors
+/// A row with another question or other options.
+fn matched(first: &PredictionSet, second: &PredictionSet) -> Result<PredictionSet, CalibrationError> {
+    let by_id: HashMap<&str, &Prediction> = first.rows.iter().map(|row| (row.id.as_str(), row)).collect();
+    let mut second = second.clone();
+    for row in &mut second.rows {
+        let Some(other) = by_id.get(row.id.as_str()) else {
+            continue;
+        };
+        let id = row.id.clone();
+        let differs = |what: &str, one: &dyn std::fmt::Debug, two: &dyn std::fmt::Debug| {
+            CalibrationError::NotApplicable {
+                what: "a comparison",
+                needs: "the same questions in both files".to_owned(),
+                found: format!(
+                    "row {:?} with {what} {one:?} in the first and {two:?} in the second",
+                    id
+                ),
+            }
+        };
+        let (one, two) = (&other.question, &row.question);
+        if !one.is_empty() && !two.is_empty() && one != two {
+            return Err(differs("the question", one, two));
+        }
+        let options = row.options.clone();
+        let is_same = match row.shape {
+            Shape::Choice => row.reorder(&other.options),
+            _ => row.options == other.options,
+        };
+        if !is_same {
+            return Err(differs("the options", &other.options, &options));
+        }
+    }
+    Ok(second)
 }
 
 impl ComparedFile {

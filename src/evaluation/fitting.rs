@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use assize_calibration::calibrators::{Argmax, Calibrator, Candidate, Folds, choose, split};
+use assize_calibration::calibrators::{Argmax, Candidate, Folds, Tried, choose, split};
 use assize_calibration::metrics::{ece_equal_mass, nll};
 use assize_calibration::{CalibrationError, Probability, ScoredRow, softmax};
 
 use super::predictions::{Prediction, PredictionSet};
-use crate::service::{CalibrationFile, EvaluatedOn, FittedOn};
+use super::{SHOWN_QUESTION, SHOWN_STATE};
+use crate::service::{CalibratedQuestion, CalibrationFile, EvaluatedOn, FittedOn};
 
 /// Bins of the expected calibration error that is reported.
 const BINS: usize = 15;
@@ -57,8 +58,13 @@ pub fn fit(
     if rows.is_empty() {
         return Err(CalibrationError::Empty("rows with a right option"));
     }
-    let by_group = divides_by_group(&rows, options.folds.count);
-    let rows = if by_group { rows } else { ungrouped(&rows)? };
+    let (rows, folds_by) = in_units(set, &places, rows, options.folds.count)?;
+    let question = question_of(set, &places);
+    let (candidates, apart) = candidates_for(question.as_ref(), &options.candidates);
+    let options = &FitOptions {
+        candidates,
+        ..options.clone()
+    };
     let fits = match held_out {
         HeldOut::Share(share) => split(rows.iter().map(ScoredRow::group), share, options.folds.seed)?,
         _ => vec![true; rows.len()],
@@ -76,12 +82,15 @@ pub fn fit(
         set.header.as_ref().map(|header| header.artifact.clone()),
         chosen.calibrator.clone(),
     );
+    if CalibrationFile::leans(chosen.calibrator.map()) {
+        file.question = question;
+    }
     file.chosen = Some(chosen.candidate);
     file.fitted_on = Some(FittedOn {
         file: set.path.display().to_string(),
         sha256: set.sha256.clone(),
         rows: fitted_rows.len(),
-        folds_by: if by_group { "group" } else { "row" }.to_owned(),
+        folds_by: folds_by.to_owned(),
     });
     let mut seen = 0;
     let (how, judged_set, judged, after, unseen) = match held_out {
@@ -91,13 +100,13 @@ pub fn fit(
         }
         HeldOut::Share(_) => {
             let judged = part(false);
-            let unseen = places
+            let unseen: Vec<usize> = places
                 .iter()
                 .zip(&fits)
                 .filter(|(_, fits)| !**fits)
                 .map(|(place, _)| *place)
                 .collect();
-            let after = mapped(&chosen.calibrator, &judged)?;
+            let after = mapped(&file, set, &unseen, &judged)?;
             ("held-out share", set, judged, after, Some(unseen))
         }
         HeldOut::File(test) => {
@@ -117,7 +126,7 @@ pub fn fit(
                     found: format!("{seen} rows that all were"),
                 });
             }
-            let after = mapped(&chosen.calibrator, &judged)?;
+            let after = mapped(&file, test, &unseen, &judged)?;
             ("test file", test, judged, after, Some(unseen))
         }
     };
@@ -138,15 +147,64 @@ pub fn fit(
         ece_before: ece(&before, &labels)?,
         ece_after: ece(&after, &labels)?,
         improved: nll_after < nll_before,
+        held: held(&before, &after),
     });
     file.tried = chosen.tried;
+    file.tried.extend(apart);
     Ok(Fitted { file, unseen })
 }
 
 /// A row's prompt and options, where they are known: rows of two files may have different ids and be the same.
-fn asked(row: &Prediction) -> Option<(&str, &[String])> {
-    let tokens = row.tokens.as_ref()?;
-    Some((&tokens.sha256, &row.options))
+fn asked(row: &Prediction) -> Option<(String, &[String])> {
+    Some((prompt(row)?, &row.options))
+}
+
+/// What stands for a row's prompt, where it is known: the hash of its tokens, else state and question where they are short
+/// enough to be kept whole.
+fn prompt(row: &Prediction) -> Option<String> {
+    if let Some(tokens) = &row.tokens {
+        return Some(tokens.sha256.clone());
+    }
+    let is_whole = row.state.chars().count() <= SHOWN_STATE && row.question.chars().count() <= SHOWN_QUESTION;
+    (is_whole && !row.state.is_empty()).then(|| format!("{:?} {:?}", row.state, row.question))
+}
+
+/// The rows in the units that no fold or share divides: groups where there are enough of them. Rows without one that have the
+/// same prompt are one unit in any case. Says what the units are as well: `group`, `prompt` or `row`.
+fn in_units(
+    set: &PredictionSet,
+    places: &[usize],
+    rows: Vec<ScoredRow>,
+    parts: usize,
+) -> Result<(Vec<ScoredRow>, &'static str), CalibrationError> {
+    let prompts = || {
+        let row = |place: &usize| set.rows.get(*place).and_then(prompt);
+        places.iter().map(row)
+    };
+    let by_group = divides_by_group(&rows, parts);
+    let known = prompts().any(|prompt| prompt.is_some());
+    let units = rows.into_iter().zip(prompts()).map(|(row, prompt)| {
+        let unit = match row.group().filter(|_| by_group) {
+            Some(group) => Some(format!("group {group}")),
+            None => prompt.map(|prompt| format!("prompt {prompt}")),
+        };
+        let plain = ScoredRow::new(row.scores().to_vec(), row.label(), row.shape())?;
+        Ok(match unit {
+            Some(unit) => plain.in_group(unit),
+            None => plain,
+        })
+    });
+    let units = units.collect::<Result<Vec<_>, CalibrationError>>()?;
+    Ok((
+        units,
+        if by_group {
+            "group"
+        } else if known {
+            "prompt"
+        } else {
+            "row"
+        },
+    ))
 }
 
 /// Whether there are enough groups to divide by them.
@@ -156,10 +214,37 @@ pub(super) fn divides_by_group(rows: &[ScoredRow], parts: usize) -> bool {
     !groups.is_empty() && groups.len() + single >= parts
 }
 
-fn ungrouped(rows: &[ScoredRow]) -> Result<Vec<ScoredRow>, CalibrationError> {
-    rows.iter()
-        .map(|row| ScoredRow::new(row.scores().to_vec(), row.label(), row.shape()))
-        .collect()
+/// The question of all rows, where they have the same options; its text where they all ask the same.
+fn question_of(set: &PredictionSet, places: &[usize]) -> Option<CalibratedQuestion> {
+    let rows = || places.iter().filter_map(|place| set.rows.get(*place));
+    let first = rows().next()?;
+    let same = |row: &Prediction| row.shape == first.shape && row.options == first.options;
+    let text =
+        Some(&first.question).filter(|text| !text.is_empty() && rows().all(|row| row.question == **text));
+    rows().all(same).then(|| CalibratedQuestion {
+        shape: first.shape,
+        options: first.options.clone(),
+        text: text.cloned(),
+    })
+}
+
+/// The kinds that can be tried, and those that cannot with the reason: vector scaling treats each option in its own way, so
+/// that it is for one list of them.
+fn candidates_for(
+    question: Option<&CalibratedQuestion>,
+    candidates: &[Candidate],
+) -> (Vec<Candidate>, Vec<Tried>) {
+    let (apart, kept): (Vec<Candidate>, Vec<Candidate>) = candidates
+        .iter()
+        .partition(|candidate| question.is_none() && matches!(candidate, Candidate::Vector { .. }));
+    let refused = |candidate| Tried {
+        candidate,
+        nll: None,
+        refused: Some(
+            "vector scaling needs the same options everywhere, and rows have different ones".to_owned(),
+        ),
+    };
+    (kept, apart.into_iter().map(refused).collect())
 }
 
 /// Every row by the calibrator that the other folds choose and fit: the choice itself is judged as well.
@@ -191,10 +276,33 @@ fn by_folds(
     Ok(after)
 }
 
-fn mapped(calibrator: &Calibrator, rows: &[ScoredRow]) -> Result<Vec<Vec<Probability>>, CalibrationError> {
+/// Rows of `set` at `places` by the calibration.
+fn mapped(
+    file: &CalibrationFile,
+    set: &PredictionSet,
+    places: &[usize],
+    rows: &[ScoredRow],
+) -> Result<Vec<Vec<Probability>>, CalibrationError> {
     rows.iter()
-        .map(|row| calibrator.apply(row.scores(), row.shape()))
+        .zip(places.iter().filter_map(|place| set.rows.get(*place)))
+        .map(|(row, prediction)| file.apply(row.scores(), prediction.asked()))
         .collect()
+}
+
+/// Rows that the map alone would answer in another way, so that they are held where two options are equally probable.
+fn held(before: &[Vec<Probability>], after: &[Vec<Probability>]) -> usize {
+    let lead = |row: &Vec<Probability>| {
+        let mut sorted: Vec<f64> = row.iter().map(|p| p.get()).collect();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        match sorted.as_slice() {
+            [first, second, ..] => first - second,
+            _ => 1.0,
+        }
+    };
+    let pairs = before.iter().zip(after);
+    pairs
+        .filter(|(before, after)| lead(before) > 1e-6 && lead(after) < 1e-9)
+        .count()
 }
 
 fn ece(rows: &[Vec<Probability>], labels: &[usize]) -> Result<f64, CalibrationError> {
@@ -206,8 +314,67 @@ fn ece(rows: &[Vec<Probability>], labels: &[usize]) -> Result<f64, CalibrationEr
                 best = (option, *p);
             }
         }
-        tops.push([best.1, best.1.complement()]);
+        // As a pair whose other option is not the top, however small the first is.
+        tops.push([best.1, Probability::ZERO]);
         wrongs.push(usize::from(best.0 != *label));
     }
     ece_equal_mass(&tops, &wrongs, BINS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn set(rows: &[(Option<&str>, &str)]) -> PredictionSet {
+        let row = |(n, (group, prompt)): (usize, &(Option<&str>, &str))| {
+            let row = serde_json::json!({"row": n, "id": n.to_string(), "group": group, "shape": "predicate",
+                "options": ["false", "true"], "state": "", "question": "",
+                "tokens": {"count": 1, "sha256": prompt, "truncated": 0}, "probabilities": [0.4, 0.6], "gold": 1});
+            serde_json::from_value(row).unwrap()
+        };
+        PredictionSet {
+            path: PathBuf::new(),
+            sha256: String::new(),
+            header: None,
+            rows: rows.iter().enumerate().map(row).collect(),
+            faults: Vec::new(),
+            ignored: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rows_of_one_prompt_are_one_unit() {
+        let units = |rows: &[(Option<&str>, &str)]| {
+            let set = set(rows);
+            let (places, scored) = set.scored().unwrap().into_iter().unzip();
+            let places: Vec<usize> = places;
+            let (rows, by) = in_units(&set, &places, scored, 2).unwrap();
+            let units: Vec<String> = rows.iter().map(|row| row.group().unwrap().to_owned()).collect();
+            (units, by)
+        };
+        let (found, by) = units(&[(None, "a"), (None, "b"), (None, "a")]);
+        assert_eq!(
+            (found, by),
+            (
+                ["prompt a", "prompt b", "prompt a"].map(String::from).to_vec(),
+                "prompt"
+            )
+        );
+        let (found, by) = units(&[(Some("g"), "a"), (Some("h"), "a"), (None, "c"), (None, "c")]);
+        let expected = ["group g", "group h", "prompt c", "prompt c"]
+            .map(String::from)
+            .to_vec();
+        assert_eq!((found, by), (expected, "group"));
+        // Too few groups to divide by.
+        let (found, by) = units(&[(Some("g"), "a"), (Some("g"), "b"), (Some("g"), "a")]);
+        assert_eq!(
+            (found, by),
+            (
+                ["prompt a", "prompt b", "prompt a"].map(String::from).to_vec(),
+                "prompt"
+            )
+        );
+    }
 }

@@ -14,5 +14,5 @@ pub(crate) use beginning::{SHOWN_QUESTION, SHOWN_STATE, beginning};
 pub use comparison::{ComparisonRecord, SamePrompts};
 pub use fitting::{FitOptions, Fitted, HeldOut, fit};
 pub use predict::{PredictError, Predicted, predict};
-pub use record::{EvaluationRecord, RunRecord};
+pub use record::{AppliedCalibration, EvaluationRecord, RunRecord};
 pub use thresholds::{ThresholdOptions, Thresholds, thresholds};

@@ -1,6 +1,5 @@
 //! What an evaluation writes as JSON: the figures, and everything that they are figures of.
 
-use assize_calibration::calibrators::Calibrator;
 use assize_calibration::evaluation::{Evaluation, EvaluationOptions, JudgedRow};
 use assize_calibration::{CalibrationError, Probability};
 use serde::Serialize;
@@ -8,6 +7,7 @@ use serde_json::Value;
 
 use super::predictions::{Prediction, PredictionSet};
 use super::rows::RowFault;
+use crate::service::CalibrationFile;
 
 /// The format that is written.
 const SCHEMA: &str = "assize.evaluation/1";
@@ -27,6 +27,10 @@ pub struct EvaluationRecord {
     pub predictions: Value,
     /// Id of the calibration whose probabilities are judged; null for raw ones.
     pub calibration: Option<String>,
+    /// How the artifact of that calibration differs from the one that made the predictions; null where it does not.
+    pub calibration_mismatch: Option<String>,
+    /// Whether that calibration was fitted on this very file, so that its figures are too good.
+    pub calibration_fitted_on_these_rows: bool,
     /// Rows and what became of them.
     pub rows: RowCounts,
     /// The prompts; null where they are not known.
@@ -82,15 +86,26 @@ pub struct RunRecord {
     pub seconds: f64,
 }
 
+/// A calibration that is applied to predictions that were made without it.
+#[derive(Debug, Clone)]
+pub struct AppliedCalibration {
+    /// The calibration.
+    pub file: CalibrationFile,
+    /// Its id.
+    pub id: String,
+    /// In words, how the artifact that it was fitted on differs from the one that made the predictions.
+    pub mismatch: Option<String>,
+}
+
 impl EvaluationRecord {
-    /// Judges the rows of a set: with `calibration`, the probabilities that this calibrator gives to their scores, else their
+    /// Judges the rows of a set: with `calibration`, the probabilities that it gives to their scores, else their
     /// own. Gives the judged rows as well, for a report.
     ///
     /// # Errors
-    /// No row can be judged, or the calibrator is not made for the questions.
+    /// No row can be judged, or the calibration is not made for the questions.
     pub fn of(
         set: &PredictionSet,
-        calibration: Option<(&str, &Calibrator)>,
+        calibration: Option<&AppliedCalibration>,
         ignored_columns: Vec<String>,
         options: &EvaluationOptions,
         run: RunRecord,
@@ -98,7 +113,7 @@ impl EvaluationRecord {
         let before =
             |row: &Prediction| -> Result<Vec<Probability>, CalibrationError> { Ok(row.raw().to_vec()) };
         let judged = match calibration {
-            Some((_, calibrator)) => set.judged(|row| calibrator.apply(&row.log_scores(), row.shape))?,
+            Some(applied) => set.judged(|row| applied.file.apply(&row.log_scores(), row.asked()))?,
             None => set.judged(|row| Ok(row.probabilities.clone()))?,
         };
         let was_calibrated = set.rows.iter().any(|row| row.raw_probabilities.is_some());
@@ -117,8 +132,12 @@ impl EvaluationRecord {
             assize: env!("CARGO_PKG_VERSION"),
             predictions,
             calibration: calibration
-                .map(|(id, _)| id.to_owned())
+                .map(|applied| applied.id.clone())
                 .or_else(|| header.and_then(|header| header.calibration.clone())),
+            calibration_mismatch: calibration.and_then(|applied| applied.mismatch.clone()),
+            calibration_fitted_on_these_rows: calibration
+                .and_then(|applied| applied.file.fitted_on.as_ref())
+                .is_some_and(|fitted| fitted.sha256 == set.sha256),
             rows: RowCounts {
                 judged: set.rows.len(),
                 failed: set.faults.len(),

@@ -1,12 +1,12 @@
 //! Thresholds and prediction sets on rows that the calibrator has not seen.
 
-use assize_calibration::calibrators::{Calibrator, split};
+use assize_calibration::calibrators::split;
 use assize_calibration::conformal::{PredictionSets, Rule};
 use assize_calibration::thresholds::{Search, precision_threshold, routing};
 use assize_calibration::{CalibrationError, Probability, Shape};
 
 use super::predictions::{Prediction, PredictionSet};
-use crate::service::Promises;
+use crate::service::{CalibrationFile, Promises};
 
 /// The share of the rows that lays out thresholds; the others test them.
 const DESIGN: f64 = 0.25;
@@ -35,7 +35,7 @@ pub struct ThresholdOptions {
 /// Thresholds that were found; see [`thresholds`].
 pub type Thresholds = Promises;
 
-/// Finds thresholds and prediction sets on the rows of `set` at `places`, by the probabilities that `calibrator` gives.
+/// Finds thresholds and prediction sets on the rows of `set` at `places`, by the probabilities that `calibration` gives.
 ///
 /// Rows are divided by `seed`, and by group where there are at least 20 groups.
 ///
@@ -44,13 +44,13 @@ pub type Thresholds = Promises;
 pub fn thresholds(
     set: &PredictionSet,
     places: &[usize],
-    calibrator: &Calibrator,
+    calibration: &CalibrationFile,
     options: &ThresholdOptions,
 ) -> Result<Thresholds, CalibrationError> {
     let mut rows: Vec<(&Prediction, Vec<Probability>, usize)> = Vec::new();
     for row in places.iter().filter_map(|place| set.rows.get(*place)) {
         if let Some(label) = row.label() {
-            rows.push((row, calibrator.apply(&row.log_scores(), row.shape)?, label));
+            rows.push((row, calibration.apply(&row.log_scores(), row.asked())?, label));
         }
     }
     let mut promises = Promises::default();

@@ -1,6 +1,5 @@
 //! Answers: probabilities in the caller's order, and what follows from them.
 
-use assize_calibration::calibrators::Calibrator;
 use assize_calibration::{Probability, choice_confidence, expected_level, score_confidence, softmax};
 use assize_heads::QuestionScores;
 use assize_preprocess::decision::{Content, Question, Shape};
@@ -8,6 +7,7 @@ use assize_preprocess::prompt::PREDICATE_TRUE;
 
 use super::ServiceError;
 use super::calibration;
+use super::calibration_file::{Asked, CalibrationFile};
 
 /// One option with its probability.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +65,7 @@ impl Answer {
     pub(super) fn new(
         question: &Question,
         scores: &QuestionScores,
-        calibrator: Option<&Calibrator>,
+        calibration: Option<&CalibrationFile>,
     ) -> Result<Self, ServiceError> {
         let asked = calibration::options(question);
         if asked != scores.scores.len() {
@@ -76,8 +76,16 @@ impl Answer {
             });
         }
         let raw = softmax(&scores.scores)?;
-        let probabilities = match calibrator {
-            Some(calibrator) => calibrator.apply(&scores.scores, calibration::shape(question))?,
+        let probabilities = match calibration {
+            Some(file) => {
+                let (options, text) = (calibration::names(question), calibration::text(question));
+                let asked = Asked {
+                    shape: calibration::shape(question),
+                    options: &options,
+                    text: &text,
+                };
+                file.apply(&scores.scores, asked)?
+            }
             None => raw.clone(),
         };
         let most_probable = first_largest(&probabilities);
@@ -204,8 +212,8 @@ mod tests {
         let mut both = [0.0; 2];
         both[PREDICATE_TRUE] = 3.0_f32.ln();
         let json = r#"{"version":1,"argmax":"kept","map":{"kind":"temperature","temperature":0.5}}"#;
-        let calibrator: Calibrator = serde_json::from_str(json).unwrap();
-        let answer = Answer::new(&question, &scores(&both), Some(&calibrator)).unwrap();
+        let file = CalibrationFile::new(None, serde_json::from_str(json).unwrap());
+        let answer = Answer::new(&question, &scores(&both), Some(&file)).unwrap();
         let AnswerKind::Predicate { probability } = answer.kind else {
             panic!("{answer:?}")
         };

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use assize_calibration::calibrators::{Calibrator, Candidate, Tried};
+use assize_calibration::calibrators::{Calibrator, Candidate, Map, Tried};
 use assize_calibration::conformal::{Coverage, PredictionSets};
 use assize_calibration::thresholds::{PrecisionThreshold, Routing, Volumes};
+use assize_calibration::{CalibrationError, Probability, Shape};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -24,6 +25,9 @@ pub struct CalibrationFile {
     pub artifact: Option<NamedArtifact>,
     /// The map.
     pub calibrator: Calibrator,
+    /// The question that it is for; none where it is for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<CalibratedQuestion>,
     /// The kind that was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Candidate>,
@@ -41,6 +45,21 @@ pub struct CalibrationFile {
     pub promises: Promises,
 }
 
+/// The question of a map that leans to some of its options, and so has learnt how often each is right: of every map but
+/// temperatures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CalibratedQuestion {
+    /// Its shape.
+    pub shape: Shape,
+    /// The options' texts, in the order of the map.
+    pub options: Vec<String>,
+    /// The beginning of its text; none where the map was fitted on several questions with these options, or the text is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
 /// Rows of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedOn {
@@ -50,7 +69,7 @@ pub struct FittedOn {
     pub sha256: String,
     /// How many rows.
     pub rows: usize,
-    /// What folds never divide: `group` or `row`.
+    /// What folds never divide: `group`, `prompt` (rows of the same prompt) or `row`.
     pub folds_by: String,
 }
 
@@ -78,6 +97,9 @@ pub struct EvaluatedOn {
     pub ece_after: f64,
     /// Whether the negative log-likelihood fell.
     pub improved: bool,
+    /// Rows that the map alone would answer in another way: they are held where two options are equally probable.
+    #[serde(default)]
+    pub held: usize,
 }
 
 /// Thresholds and prediction sets.
@@ -103,6 +125,54 @@ pub struct Promises {
     pub coverage: Option<Coverage>,
 }
 
+impl CalibratedQuestion {
+    /// Where each of the options stands among those of `asked`: in any order for a choice, in this one for levels.
+    fn places(&self, asked: &Asked<'_>) -> Result<Vec<usize>, CalibrationError> {
+        let place = |name: &String| asked.options.iter().position(|other| other == name);
+        let places: Option<Vec<usize>> = self.options.iter().map(place).collect();
+        let in_order = |places: &Vec<usize>| places.iter().enumerate().all(|(index, place)| index == *place);
+        let is_asked = self.text.as_ref().is_none_or(|text| *text == asked.text);
+        places
+            .filter(|_| is_asked && asked.shape == self.shape && asked.options.len() == self.options.len())
+            .filter(|places| asked.shape == Shape::Choice || in_order(places))
+            .ok_or_else(|| CalibrationError::NotApplicable {
+                what: "this calibration",
+                needs: Asked {
+                    shape: self.shape,
+                    options: &self.options,
+                    text: self.text.as_deref().unwrap_or_default(),
+                }
+                .in_words(),
+                found: asked.in_words(),
+            })
+    }
+}
+
+/// A question as a calibration sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'q> {
+    /// Its shape.
+    pub shape: Shape,
+    /// The options' texts, in the caller's order; of a predicate false, then true.
+    pub options: &'q [String],
+    /// The beginning of its text, as predictions keep it.
+    pub text: &'q str,
+}
+
+impl Asked<'_> {
+    fn in_words(&self) -> String {
+        let options = match self.shape {
+            Shape::Predicate => String::new(),
+            _ => format!(" of {:?}", self.options),
+        };
+        let text = match self.text {
+            "" => String::new(),
+            text => format!(" that asks {text:?}"),
+        };
+        format!("a {}{options}{text}", self.shape)
+    }
+}
+
 impl Promises {
     fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -126,11 +196,46 @@ impl CalibrationFile {
             schema: SCHEMA.to_owned(),
             artifact,
             calibrator,
+            question: None,
             chosen: None,
             tried: Vec::new(),
             fitted_on: None,
             evaluated_on: None,
             promises: Promises::default(),
+        }
+    }
+
+    /// The calibrated probabilities of a question's scores, both in the order of its options.
+    ///
+    /// # Errors
+    /// Scores that are no scores, or a question that the calibration is not for.
+    pub fn apply(&self, scores: &[f32], asked: Asked<'_>) -> Result<Vec<Probability>, CalibrationError> {
+        let Some(question) = &self.question else {
+            return self.calibrator.apply(scores, asked.shape);
+        };
+        let places = question.places(&asked)?;
+        let ordered: Vec<f32> = places
+            .iter()
+            .filter_map(|place| scores.get(*place).copied())
+            .collect();
+        let mapped = self.calibrator.apply(&ordered, asked.shape)?;
+        let mut back = vec![Probability::ZERO; scores.len()];
+        for (place, p) in places.iter().zip(mapped) {
+            if let Some(back) = back.get_mut(*place) {
+                *back = p;
+            }
+        }
+        Ok(back)
+    }
+
+    /// Whether a map has learnt how often each option is right, so that it is for the question that it was fitted on.
+    pub fn leans(map: &Map) -> bool {
+        match map {
+            Map::Identity
+            | Map::Temperature(_)
+            | Map::TemperatureByShape(_)
+            | Map::TemperatureByOptions(_) => false,
+            Map::Platt(_) | Map::Vector(_) | Map::Isotonic(_) | Map::Beta(_) | Map::Histogram(_) => true,
         }
     }
 
@@ -169,6 +274,12 @@ impl CalibrationFile {
                     artifact.id
                 )));
             }
+        }
+        if Self::leans(file.calibrator.map()) && file.question.is_none() {
+            return Err(failed(
+                "`question` is missing: such a map is for the question that it was fitted on; fit it again"
+                    .into(),
+            ));
         }
         let hash = hex::encode(Sha256::digest(&bytes));
         Ok((file, format!("cal-{}", hash.get(..16).unwrap_or_default())))

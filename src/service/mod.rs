@@ -24,7 +24,9 @@ use sha2::{Digest as _, Sha256};
 pub use answer::{Answer, AnswerKind, OptionProbability};
 pub use binding::{Binding, BindingKind, DifferingField, Mismatch, NamedArtifact};
 use calibration::ServedCalibration;
-pub use calibration_file::{CalibrationFile, CalibrationFileError, EvaluatedOn, FittedOn, Promises};
+pub use calibration_file::{
+    Asked, CalibratedQuestion, CalibrationFile, CalibrationFileError, EvaluatedOn, FittedOn, Promises,
+};
 pub use error::ServiceError;
 pub(crate) use media::picture;
 pub use media::{MediumError, MediumFault, MediumKind, MediumReport, PreparedMedia, RawMedium};
@@ -399,15 +401,12 @@ impl Service {
                 scored: scored.questions.len(),
             });
         }
-        let calibrator = self
-            .calibration
-            .as_ref()
-            .map(|calibration| &calibration.calibrator);
+        let calibration = self.calibration.as_ref().map(|calibration| &calibration.file);
         decision
             .questions
             .iter()
             .zip(&scored.questions)
-            .map(|(question, scores)| Answer::new(question, scores, calibrator))
+            .map(|(question, scores)| Answer::new(question, scores, calibration))
             .collect()
     }
 }

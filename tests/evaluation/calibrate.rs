@@ -261,10 +261,18 @@ fn a_calibration_belongs_to_its_artifact() {
         error.contains("precision") && error.contains("--allow-mismatch"),
         "{error}"
     );
-    rig.run(
-        0,
-        &[&apply("two/predictions.jsonl")[..], &["--allow-mismatch"]].concat(),
-    );
+    let allowed = [&apply("two/predictions.jsonl")[..], &["--allow-mismatch"]].concat();
+    let (out, _) = rig.run(0, &[&allowed[..], &["--out", "allowed"]].concat());
+    assert!(out.contains("MISMATCH: calibration cal-"), "{out}");
+    let record = rig.json("allowed/evaluation.json");
+    let marked = record["calibration_mismatch"].as_str().unwrap();
+    assert!(marked.contains("differs in precision"), "{marked}");
+    let html = std::fs::read_to_string(rig.path("allowed/report.html")).unwrap();
+    assert!(html.contains("MISMATCH: calibration cal-"));
+    let unmarked = rig
+        .run(0, &[&apply("one/predictions.jsonl")[..], &["--json"]].concat())
+        .0;
+    assert!(unmarked.contains("\"calibration_mismatch\": null"), "{unmarked}");
     // The model takes it, and what it answers is what the file says.
     rig.run(
         0,

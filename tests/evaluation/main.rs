@@ -8,6 +8,7 @@
 mod calibrate;
 mod compare;
 mod eval;
+mod options;
 mod parquet_rows;
 mod rig;
 mod rows;

@@ -183,7 +183,7 @@ fn every_shape_and_every_way_to_say_gold() {
         .iter()
         .map(|row| row.as_ref().map_or(Some(99), |row| row.gold.label()))
         .collect();
-    let wanted = [1, 1, 1, 0, 1, 0, 1, 2, 2, 99, 0, 0, 9, 1].map(|label| (label != 9).then_some(label));
+    let wanted = [1, 1, 1, 0, 1, 0, 1, 2, 99, 99, 0, 0, 9, 1].map(|label| (label != 9).then_some(label));
     assert_eq!(found, wanted, "{rows:#?}");
     assert!(rows[9].as_ref().unwrap_err().contains("gold_index"));
     let row = |index: usize| rows[index].as_ref().unwrap();
@@ -315,6 +315,48 @@ fn bad_rows_of_csv() {
             "row 7, id: \"a\" is the id of an earlier row",
             "row 8, gold: is \"\", which is none of the options",
             "row 9, question: is missing",
+        ],
+    );
+}
+
+#[test]
+fn rows_of_csv_have_numbers_of_their_own_whatever_ends_the_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, end) in [("unix", "\n"), ("dos", "\r\n"), ("mac", "\r")] {
+        let lines = ["state,question,gold", "a,q,true", "b,q,false", "c,q,true"];
+        let path = file(&folder, &format!("{name}.csv"), lines.join(end) + end);
+        let rows = read(&path, &RowOptions::default());
+        let numbers: Vec<(usize, String)> = rows
+            .iter()
+            .flatten()
+            .map(|row| (row.row, row.id.clone()))
+            .collect();
+        let expected = [2, 3, 4].map(|row| (row, row.to_string()));
+        assert_eq!(numbers, expected, "{name}");
+    }
+}
+
+#[test]
+fn columns_of_one_name_are_refused_in_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("twice.parquet");
+    let text = |value| Column::Text("state", vec![Some(value)]);
+    write(&path, &[text("a"), text("b")]);
+    let error = open(&path, &RowOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("\"state\" is there twice"), "{error}");
+}
+
+#[test]
+fn a_number_as_text_is_no_place_among_levels_that_are_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |gold| format!(r#"{{"state":"s","question":"q","levels":["1","2","3"],"gold":{gold}}}"#);
+    let text = [row("\"0\""), row("\"3\""), row("\"4\"")].join("\n");
+    refused(
+        &file(&folder, "rows.jsonl", text),
+        &[
+            "row 1, gold: is \"0\", which is the text of no level",
+            "",
+            "row 3, gold: is \"4\", which is the text of no level",
         ],
     );
 }

@@ -1,5 +1,7 @@
 //! A judged row: what was answered, and what is right.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use crate::metrics::check_sums;
 use crate::{CalibrationError, Probability, Shape};
 
@@ -28,6 +30,7 @@ pub struct JudgedRow {
     gold: Gold,
     ratings: Option<Vec<Probability>>,
     gold_option: Option<usize>,
+    list: Option<u64>,
 }
 
 impl JudgedRow {
@@ -82,7 +85,24 @@ impl JudgedRow {
             gold,
             ratings,
             gold_option,
+            list: None,
         })
+    }
+
+    /// The same row with the names of its options: metrics that compare options by their place are of rows with the same ones.
+    #[must_use]
+    pub fn with_options(mut self, names: &[impl AsRef<str>]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        for name in names {
+            name.as_ref().hash(&mut hasher);
+        }
+        self.list = Some(hasher.finish());
+        self
+    }
+
+    /// Stands for the names of the options, where they are known.
+    pub(crate) fn list(&self) -> Option<u64> {
+        self.list
     }
 
     /// The same row in a group, such as a document, a user or a scenario. Rows of one group are resampled together, and

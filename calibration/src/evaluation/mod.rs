@@ -98,7 +98,7 @@ pub struct Evaluation {
     pub option_counts: Vec<OptionCount>,
     /// What resamples draw.
     pub resampled_by: ResampledBy,
-    /// How many of those there are. With fewer than about 30 an interval is a rough guess.
+    /// How many of those there are; [`Self::few_resampled`] tells whether they are few.
     pub resampled_units: usize,
     /// All metrics on all rows.
     pub overall: Figures,
@@ -110,7 +110,26 @@ pub struct Evaluation {
     pub curves: Curves,
 }
 
+/// Units below which a bootstrap interval is a rough guess, as a rule too narrow: Cameron, Gelbach and Miller (2008),
+/// "Bootstrap-based improvements for inference with clustered errors", see it fail with 5 to 30 clusters.
+const ENOUGH_UNITS: usize = 30;
+
 impl Evaluation {
+    /// What to know of the intervals where few units are resampled; none where they are enough, or there are no intervals.
+    pub fn few_resampled(&self) -> Option<String> {
+        let units = self.resampled_units;
+        let unit = match self.resampled_by {
+            ResampledBy::Group => "groups as wholes",
+            ResampledBy::Row => "rows",
+        };
+        let has_intervals = self.overall.without_interval.is_none();
+        (has_intervals && units < ENOUGH_UNITS).then(|| {
+            format!(
+                "The intervals resample {units} {unit}: with fewer than {ENOUGH_UNITS} they are rough, as a rule too narrow"
+            )
+        })
+    }
+
     /// All figures of these rows.
     ///
     /// # Errors

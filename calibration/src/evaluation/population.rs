@@ -253,7 +253,11 @@ impl<'a> Population<'a> {
                             .to_owned(),
                     );
                 }
+                let lists: BTreeSet<_> = labelled().filter_map(|row| row.list()).collect();
                 match (options.first(), options.last()) {
+                    (Some(fewest), Some(most)) if fewest == most && lists.len() > 1 => {
+                        Err("rows have different options, and it compares options by their place".to_owned())
+                    }
                     (Some(fewest), Some(most)) if fewest != most => Err(format!(
                         "rows have from {fewest} to {most} options, and it compares options by their place"
                     )),

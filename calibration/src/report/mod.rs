@@ -16,8 +16,6 @@ use crate::evaluation::{Evaluation, JudgedRow, ResampledBy};
 use text::shown;
 
 const STYLE: &str = include_str!("style.css");
-/// Units from which percentile intervals are to be trusted.
-const ENOUGH_UNITS: usize = 30;
 
 /// A row as a report shows it.
 #[derive(Debug, Clone, Copy)]
@@ -160,8 +158,8 @@ impl Report<'_> {
                      much, and is a floor."
                 }
             }
-            @if (2..ENOUGH_UNITS).contains(&units) {
-                p { "Intervals over only " (units) " " (unit) " are rough guesses, mostly too narrow." }
+            @if let Some(few) = evaluation.few_resampled() {
+                p { (few) "." }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Predictions of other programs: probabilities with gold answers.
 
-use assize_calibration::{Probability, Shape};
+use assize_calibration::{Probability, Shape, softmax};
 use assize_preprocess::decision::{Content, QuestionOption, Shape as Asked};
 use indexmap::IndexSet;
 use serde_json::{Map, Value};
@@ -131,6 +131,9 @@ fn understood(
                 .map_err(|why| ("scores", why))?,
         ),
     };
+    if let Some(scores) = &scores {
+        check_scores(scores, &probabilities).map_err(|why| ("scores", why))?;
+    }
     let state = text("state", take("state"))?.unwrap_or_default();
     let question = text("question", take("question"))?.unwrap_or_default();
     Ok(Prediction {
@@ -152,6 +155,26 @@ fn understood(
         gold: gold.named(),
         ratings: gold.weights().map(<[f64]>::to_vec),
     })
+}
+
+/// How far the softmax of scores may be from the probabilities: files round them.
+const SCORES_TOLERANCE: f64 = 0.005;
+
+/// Refuses scores whose softmax is not the probabilities: a calibration would be fitted to other answers than are judged.
+fn check_scores(scores: &[f32], probabilities: &[Probability]) -> Result<(), String> {
+    let of_scores = softmax(scores).map_err(|error| error.to_string())?;
+    let far = of_scores
+        .iter()
+        .zip(probabilities)
+        .find(|(one, other)| (one.get() - other.get()).abs() > SCORES_TOLERANCE);
+    match far {
+        Some((of_scores, given)) => Err(format!(
+            "are not what the probabilities are the softmax of: it gives {:.4} where {:.4} is given; leave them out",
+            of_scores.get(),
+            given.get()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Probabilities with or without the options' names.

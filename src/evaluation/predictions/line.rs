@@ -1,10 +1,14 @@
 //! One predicted row.
 
+use std::collections::HashSet;
+
 use assize_calibration::evaluation::{Gold, JudgedRow};
 use assize_calibration::{CalibrationError, Probability, ScoredRow, Shape};
 use serde::{Deserialize, Serialize};
 
 use super::super::rows::RowFault;
+use crate::service::Asked;
+use crate::strict_json::excerpt;
 
 /// The prompt of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +108,13 @@ impl Prediction {
     /// Refuses numbers that contradict each other; the error names the field.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         let options = self.options.len();
+        let mut names = HashSet::new();
+        if let Some(twice) = self.options.iter().find(|name| !names.insert(*name)) {
+            return Err((
+                "options",
+                format!("have {:?} twice: options must differ", excerpt(twice)),
+            ));
+        }
         for (field, count) in [
             ("probabilities", Some(self.probabilities.len())),
             ("raw_probabilities", self.raw_probabilities.as_ref().map(Vec::len)),
@@ -145,6 +156,40 @@ impl Prediction {
             .map_err(|error| ("(row)", error.to_string()))
     }
 
+    /// Puts the options, and everything that goes by them, into the order of `names`, which are the same ones. Gives whether
+    /// they are.
+    pub(crate) fn reorder(&mut self, names: &[String]) -> bool {
+        if self.options == names {
+            return true;
+        }
+        let place = |name: &String| self.options.iter().position(|option| option == name);
+        let places: Option<Vec<usize>> = names.iter().map(place).collect();
+        let Some(places) = places.filter(|places| places.len() == self.options.len()) else {
+            return false;
+        };
+        fn taken<T: Clone>(list: &[T], places: &[usize]) -> Vec<T> {
+            places
+                .iter()
+                .filter_map(|place| list.get(*place).cloned())
+                .collect()
+        }
+        self.options = names.to_vec();
+        self.probabilities = taken(&self.probabilities, &places);
+        for list in [&mut self.raw_probabilities].into_iter().flatten() {
+            *list = taken(list, &places);
+        }
+        for list in [&mut self.scores].into_iter().flatten() {
+            *list = taken(list, &places);
+        }
+        for list in [&mut self.ratings].into_iter().flatten() {
+            *list = taken(list, &places);
+        }
+        self.gold = self
+            .gold
+            .and_then(|gold| places.iter().position(|place| *place == gold));
+        true
+    }
+
     /// The row with these probabilities in place of its own, for the figures.
     pub(crate) fn judged(&self, probabilities: &[Probability]) -> Result<JudgedRow, CalibrationError> {
         let gold = match (&self.ratings, self.gold) {
@@ -152,7 +197,8 @@ impl Prediction {
             (None, Some(gold)) => Gold::Option(gold),
             (None, None) => return Err(CalibrationError::Empty("gold answers")),
         };
-        let row = JudgedRow::new(self.id.clone(), self.shape, probabilities.to_vec(), gold)?;
+        let row = JudgedRow::new(self.id.clone(), self.shape, probabilities.to_vec(), gold)?
+            .with_options(&self.options);
         Ok(match &self.group {
             Some(group) => row.in_group(group.clone()),
             None => row,
@@ -168,6 +214,15 @@ impl Prediction {
                 .iter()
                 .map(|p| p.get().max(f64::MIN_POSITIVE).ln() as f32)
                 .collect(),
+        }
+    }
+
+    /// The question as a calibration sees it.
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        Asked {
+            shape: self.shape,
+            options: &self.options,
+            text: &self.question,
         }
     }
 

@@ -1,11 +1,12 @@
 //! Reads a whole prediction file, of this program or of another.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use assize_calibration::evaluation::JudgedRow;
-use assize_calibration::{CalibrationError, Probability, ScoredRow};
+use assize_calibration::{CalibrationError, Probability, ScoredRow, Shape};
 use indexmap::IndexSet;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -25,7 +26,8 @@ pub struct PredictionSet {
     pub sha256: String,
     /// What made them; none where they come from elsewhere.
     pub header: Option<PredictionHeader>,
-    /// The predictions, in the order of the file.
+    /// The predictions, in the order of the file. Choices of the same options have them in the order of the first such row,
+    /// whatever the order that they were asked in: figures and calibrations that tell options apart do so by place.
     pub rows: Vec<Prediction>,
     /// What was wrong with the other rows.
     pub faults: Vec<RowFault>,
@@ -104,6 +106,7 @@ impl PredictionSet {
                 path: path.to_owned(),
             });
         }
+        one_order(&mut set.rows);
         set.sha256 = hex::encode(hasher.finalize());
         set.ignored = ignored.into_iter().collect();
         Ok(set)
@@ -128,6 +131,17 @@ impl PredictionSet {
         let rows = self.rows.iter().enumerate();
         rows.filter_map(|(place, row)| row.scored().transpose().map(|row| Ok((place, row?))))
             .collect()
+    }
+}
+
+/// Brings choices of the same options into one order.
+fn one_order(rows: &mut [Prediction]) {
+    let mut orders: HashMap<Vec<String>, Vec<String>> = HashMap::new();
+    for row in rows.iter_mut().filter(|row| row.shape == Shape::Choice) {
+        let mut sorted = row.options.clone();
+        sorted.sort_unstable();
+        let order = orders.entry(sorted).or_insert_with(|| row.options.clone());
+        row.reorder(order);
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) struct CsvFile {
     reader: csv::Reader<File>,
     columns: Vec<Arc<str>>,
     record: csv::ByteRecord,
+    row: usize,
 }
 
 impl CsvFile {
@@ -55,6 +56,7 @@ impl CsvFile {
             reader,
             columns,
             record: csv::ByteRecord::new(),
+            row: 1,
         })
     }
 
@@ -63,9 +65,13 @@ impl CsvFile {
         &self.columns
     }
 
-    fn record(&self) -> Result<Record, RowFault> {
+    fn record(&mut self) -> Result<Record, RowFault> {
         let line = self.record.position().map_or(0, |place| place.line());
-        let row = usize::try_from(line).unwrap_or(usize::MAX);
+        // The line of the file; where line ends are bare carriage returns, which are not counted, the one behind the last.
+        let row = usize::try_from(line)
+            .unwrap_or(usize::MAX)
+            .max(self.row.saturating_add(1));
+        self.row = row;
         if self.record.len() != self.columns.len() {
             return Err(whole_row(
                 row,

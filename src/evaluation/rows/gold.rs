@@ -199,7 +199,8 @@ fn predicate(cell: &Cell) -> Result<usize, String> {
     }
 }
 
-/// A text that is a level's own is that level. A number counts levels from 0, unless some level is called by that number.
+/// A text that is a level's own is that level. A number counts levels from 0, unless some level is called by that number; a
+/// number as text does so only where no level is called by a number.
 fn level(shape: &Shape, cell: &Cell) -> Result<usize, String> {
     let help = || {
         format!(
@@ -209,9 +210,15 @@ fn level(shape: &Shape, cell: &Cell) -> Result<usize, String> {
         )
     };
     match cell {
-        Cell::Text(text) => position(shape, text)
-            .or_else(|| in_range(shape, text.parse().ok()))
-            .ok_or_else(help),
+        Cell::Text(text) => match position(shape, text) {
+            Some(named) => Ok(named),
+            None if names(shape).iter().any(|name| name.parse::<f64>().is_ok()) => Err(format!(
+                "is {:?}, which is the text of no level, and levels are called by numbers: write a level's text, or \
+                 its number from 0 as `gold_index`",
+                excerpt(text)
+            )),
+            None => in_range(shape, text.parse().ok()).ok_or_else(help),
+        },
         Cell::Number(number) => {
             let index = in_range(shape, whole(number));
             match (index, position(shape, &number.to_string())) {

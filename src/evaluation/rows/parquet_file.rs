@@ -1,5 +1,6 @@
 //! Rows of a Parquet file.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use serde_json::{Map, Number, Value};
 
 use super::cell::{Cell, Record};
 use super::{RowFault, RowsError};
+use crate::strict_json::excerpt;
 
 /// Reads a Parquet file row by row.
 pub(super) struct ParquetFile {
@@ -33,7 +35,15 @@ impl ParquetFile {
         })?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let columns = schema.root_schema().get_fields();
-        let columns = columns.iter().map(|field| field.name().into()).collect();
+        let columns: Vec<Arc<str>> = columns.iter().map(|field| field.name().into()).collect();
+        let mut names = HashSet::new();
+        if let Some(twice) = columns.iter().find(|name| !names.insert(Arc::clone(name))) {
+            return Err(RowsError::Parquet {
+                path: path.to_owned(),
+                row: 0,
+                reason: format!("the column {:?} is there twice: name each once", excerpt(twice)),
+            });
+        }
         Ok(Self {
             path: path.to_owned(),
             rows: RowIter::from_file_into(Box::new(reader)),
