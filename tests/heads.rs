@@ -148,6 +148,7 @@ fn options() -> HeadFitOptions {
         fit: FitOptions::default(),
         temperature: false,
         data: "weather".into(),
+        source_sha256: None,
         split: "all".into(),
     }
 }
@@ -556,6 +557,19 @@ fn show_prints_the_card() {
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["id"], fitted.head.id());
     assert_eq!(json["schema"], "assize.head/1");
+    // The names of the options exchanged would turn every answer round.
+    let card = std::fs::read_to_string(head.join("head.json")).unwrap();
+    let turned = card
+        .replace("\"wet\"", "\"-\"")
+        .replace("\"dry\"", "\"wet\"")
+        .replace("\"-\"", "\"dry\"");
+    assert_ne!(turned, card);
+    std::fs::write(head.join("head.json"), turned).unwrap();
+    let error = error_of(&cli.run(&["head", "show", head.to_str().unwrap()]));
+    assert!(
+        error.contains("`fingerprint` is") && error.contains("was changed"),
+        "{error}"
+    );
     std::fs::write(head.join("head.json"), "{").unwrap();
     let error = error_of(&cli.run(&["head", "show", head.to_str().unwrap()]));
     assert!(
@@ -656,6 +670,26 @@ fn a_head_on_the_first_layers_is_asked_on_them() {
         let error = text(&found.stderr);
         assert!(!found.status.success() && error.contains(says), "{error}");
     }
+    // Its own rows flatter it, which is said wherever their figures are.
+    let judged = folder.path().join("judged");
+    let (file_name, judged_name) = (file.to_str().unwrap(), judged.to_str().unwrap());
+    let found = cli.run(&[
+        "eval",
+        file_name,
+        "--head",
+        head,
+        "--out",
+        judged_name,
+        "--resamples",
+        "10",
+    ]);
+    let shown = text(&found.stdout);
+    assert!(
+        shown.contains("TAKE CARE: head-") && shown.contains("was fitted on rows of this data"),
+        "{shown}"
+    );
+    let html = std::fs::read_to_string(judged.join("report.html")).unwrap();
+    assert!(html.contains("was fitted on rows of this data"));
     let found = fit(&[
         "--held-out",
         "20",

@@ -27,6 +27,7 @@ fn card(rows: &HiddenRows) -> HeadCard {
         schema: HeadCard::SCHEMA.into(),
         program: "test".into(),
         weights_sha256: String::new(),
+        fingerprint: String::new(),
         base: HeadBase {
             model: "m".into(),
             id: description.id(),
@@ -45,6 +46,7 @@ fn card(rows: &HiddenRows) -> HeadCard {
         data: HeadData {
             name: "d".into(),
             sha256: "0".into(),
+            source_sha256: None,
             split: "all".into(),
             rows: rows.len(),
             groups: rows.len(),

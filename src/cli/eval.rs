@@ -261,7 +261,7 @@ impl EvalArguments {
             engine: format!("{} {} {}", engine.name, engine.version, engine.precision),
             readout: serde_json::to_value(service.readout())?,
             calibration: service.calibration_id().map(str::to_owned),
-            mismatches: service.mismatches().iter().map(ToString::to_string).collect(),
+            mismatches: mismatches_of(service, &sha256),
             settings: PredictionSettings {
                 order_averages: settings.order_averages,
                 truncate: self.rows.truncate_name(),
@@ -282,6 +282,23 @@ impl EvalArguments {
                 .map_or(0, |since| since.as_secs()),
         })
     }
+}
+
+/// What makes answers or figures others than they seem: heads and calibrations of other artifacts, and a head that was fitted
+/// on rows of this data.
+fn mismatches_of(service: &Service, sha256: &str) -> Vec<String> {
+    let mut found: Vec<String> = service.mismatches().iter().map(ToString::to_string).collect();
+    if let Some(head) = service.fitted_head()
+        && let data = &head.card().data
+        && data.source_sha256.as_deref() == Some(sha256)
+    {
+        found.push(format!(
+            "{} was fitted on rows of this data ({}): figures on those are too good",
+            head.id(),
+            data.split
+        ));
+    }
+    found
 }
 
 fn described(record: &EvaluationRecord, out: Option<&Path>) -> String {
@@ -315,7 +332,7 @@ fn described(record: &EvaluationRecord, out: Option<&Path>) -> String {
         .flatten()
         .filter_map(|found| found.as_str())
     {
-        text.push_str(&format!("MISMATCH: {mismatch}.\n"));
+        text.push_str(&format!("TAKE CARE: {mismatch}.\n"));
     }
     if !record.rows.ignored_columns.is_empty() {
         text.push_str(&format!(
@@ -384,7 +401,7 @@ fn report(set: &PredictionSet, record: &EvaluationRecord, judged: &[JudgedRow]) 
             header
                 .mismatches
                 .iter()
-                .map(|mismatch| format!("Used all the same: {mismatch}.")),
+                .map(|mismatch| format!("Take care: {mismatch}.")),
         );
     }
     let report = Report {

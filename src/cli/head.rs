@@ -200,6 +200,7 @@ struct Rows {
     fit: Vec<FitRow>,
     held_out: Vec<FitRow>,
     data: String,
+    sha256: String,
     split: String,
 }
 
@@ -227,6 +228,7 @@ impl FitArguments {
             },
             temperature: self.temperature,
             data: rows.data,
+            source_sha256: Some(rows.sha256),
             split: rows.split,
         };
         let bar = FitBar::new(rows.fit.len() + rows.held_out.len(), &options.fit);
@@ -316,6 +318,7 @@ impl FitArguments {
             fit: rows,
             held_out: behind,
             data: source.name(),
+            sha256: source.sha256()?,
         })
     }
 
@@ -358,6 +361,10 @@ impl FitArguments {
             fit: rows,
             held_out: behind,
             data: format!("{name}{shown}"),
+            sha256: folder
+                .record(name)?
+                .map(|record| record.sha256)
+                .unwrap_or_default(),
         })
     }
 }

@@ -34,6 +34,8 @@ pub struct HeadFitOptions {
     pub temperature: bool,
     /// Name of the data set or file.
     pub data: String,
+    /// sha256 (hex) of the file, or of the package of the data set.
+    pub source_sha256: Option<String>,
     /// Which of its rows are fitted on, in words.
     pub split: String,
 }
@@ -160,6 +162,7 @@ pub fn fit_head<S: Borrow<Service>>(
         schema: HeadCard::SCHEMA.to_owned(),
         program: concat!("assize ", env!("CARGO_PKG_VERSION")).to_owned(),
         weights_sha256: String::new(),
+        fingerprint: String::new(),
         base: HeadBase {
             model: service.name().to_owned(),
             id: artifact.id(),
@@ -437,6 +440,7 @@ fn describe(rows: &[WrittenRow], training: &HiddenRows, options: &HeadFitOptions
     HeadData {
         name: options.data.clone(),
         sha256: hex::encode(hasher.finalize()),
+        source_sha256: options.source_sha256.clone(),
         split: options.split.clone(),
         rows: rows.len(),
         groups: groups.len(),

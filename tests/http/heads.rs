@@ -53,6 +53,7 @@ fn fit_into(folder: &Path) -> FittedHead {
         fit: FitOptions::default(),
         temperature: false,
         data: "weather".into(),
+        source_sha256: None,
         split: "all".into(),
     };
     let rows = (0..40).map(row).collect();

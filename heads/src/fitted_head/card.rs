@@ -17,6 +17,8 @@ pub struct HeadCard {
     pub program: String,
     /// sha256 (hex) of `head.safetensors`.
     pub weights_sha256: String,
+    /// [`super::FittedHead::fingerprint`] of the fit, by which a card is known that was changed since.
+    pub fingerprint: String,
     /// What gave the hidden states.
     pub base: HeadBase,
     /// The question that it answers.
@@ -66,6 +68,9 @@ pub struct HeadData {
     pub name: String,
     /// sha256 (hex) over id, prompt tokens, gold option and group of every row, in order.
     pub sha256: String,
+    /// sha256 (hex) of the file, or of the package that the data set came in, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_sha256: Option<String>,
     /// Which rows were taken, in words.
     pub split: String,
     /// Rows.

@@ -62,6 +62,13 @@ impl FittedHead {
             )));
         }
         let fingerprint = fingerprint(&card).map_err(|error| damaged(error.to_string()))?;
+        if fingerprint != card.fingerprint {
+            return Err(damaged(format!(
+                "`fingerprint` is {} and that of its numbers, question and cut {fingerprint}: the card was changed; fit the \
+                 head again",
+                card.fingerprint
+            )));
+        }
         Ok(Self {
             head,
             card,

@@ -8,13 +8,13 @@ use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use sha2::{Digest, Sha256};
 
-use super::{CARD_FILE, FittedHead, HeadCard, WEIGHTS_FILE};
+use super::{CARD_FILE, FittedHead, HeadCard, WEIGHTS_FILE, fingerprint};
 use crate::HeadError;
 use crate::fit::{LinearWeights, Normaliser};
 
 /// Writes a head's two files into `folder`, which is created where it is missing, and reads them back. Each file appears
 /// whole or not at all, the card last; until then the folder holds the head that it held before or one that is refused.
-/// The card's `weights_sha256` and `width` are filled in.
+/// The card's `weights_sha256`, `fingerprint` and `width` are filled in.
 ///
 /// # Errors
 /// A file cannot be written, or the numbers make no head.
@@ -28,6 +28,10 @@ pub fn write(
     let bytes = safetensors_of(folder, width, normaliser, weights)?;
     card.weights_sha256 = hex::encode(Sha256::digest(&bytes));
     card.width = width;
+    card.fingerprint = fingerprint(&card).map_err(|error| HeadError::HeadCard {
+        path: folder.join(CARD_FILE),
+        reason: error.to_string(),
+    })?;
     let failed = |reason: String| HeadError::HeadCard {
         path: folder.join(CARD_FILE),
         reason,
