@@ -239,7 +239,6 @@ fn calibration(map: &Value) -> Value {
         "schema": "assize.calibration/1",
         "artifact": {"id": service().artifact_id(), "description": service().artifact()},
         "calibrator": {"version": 1, "argmax": "kept", "map": map},
-        "fitted_on": "nothing",
     })
 }
 
@@ -318,7 +317,14 @@ fn a_question_that_a_calibration_is_not_for_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cal.json");
     let platt = json!({"kind": "platt", "slope": 1.0, "intercept": 0.0, "targets": "plain"});
-    std::fs::write(&file, calibration(&platt).to_string()).unwrap();
+    let mut of_question = calibration(&platt);
+    std::fs::write(&file, of_question.to_string()).unwrap();
+    let Err(error) = with(&of_calibration(&file, false)) else {
+        panic!("it does not say what it is for")
+    };
+    assert!(error.to_string().contains("`question` is missing"), "{error}");
+    of_question["question"] = json!({"shape": "predicate", "options": ["false", "true"], "text": "Cold?"});
+    std::fs::write(&file, of_question.to_string()).unwrap();
     let served = Arc::new(with(&of_calibration(&file, false)).unwrap());
     let rig = Rig::serving(served, assize::http::ServerLimits::default());
     let reply = decide(rig.address, &ask("tea", "What?", json!(["tea", "snow"])));
@@ -330,6 +336,37 @@ fn a_question_that_a_calibration_is_not_for_is_refused() {
     );
     let predicate = json!({"state": "tea", "question": "Cold?", "type": "predicate"});
     assert_eq!(decide(rig.address, &predicate).status, 200);
+    let other = json!({"state": "tea", "question": "Hot?", "type": "predicate"});
+    let reply = decide(rig.address, &other);
+    assert_eq!(reply.status, 422);
+    let message = reply.error()["message"].to_string();
+    assert!(message.contains("Cold?") && message.contains("Hot?"), "{message}");
+}
+
+#[test]
+fn a_calibration_of_options_goes_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cal.json");
+    let vector = json!({"kind": "vector", "weights": [1.0, 1.0], "biases": [1.5, -1.5], "ridge": 0.01});
+    let mut of_options = calibration(&vector);
+    of_options["calibrator"]["argmax"] = json!("may_change");
+    of_options["question"] = json!({"shape": "choice", "options": ["tea", "snow"]});
+    std::fs::write(&file, of_options.to_string()).unwrap();
+    let served = Arc::new(with(&of_calibration(&file, false)).unwrap());
+    let rig = Rig::serving(served, assize::http::ServerLimits::default());
+    for options in [["tea", "snow"], ["snow", "tea"]] {
+        let body = decide(rig.address, &ask("hot", "What?", json!(options))).json();
+        let of = |name: &str, field: &str| {
+            let entries = body["answers"][0]["probabilities"].as_array().unwrap();
+            let entry = entries.iter().find(|entry| entry["option"] == name).unwrap();
+            entry[field].as_f64().unwrap()
+        };
+        let odds = |field: &str| (of("tea", field) / of("snow", field)).ln();
+        let moved = odds("probability") - odds("raw_probability");
+        assert!((moved - 3.0).abs() < 1e-4, "{options:?}: {moved}");
+    }
+    let reply = decide(rig.address, &ask("hot", "What?", json!(["tea", "rain"])));
+    assert_eq!(reply.status, 422);
 }
 
 #[test]
