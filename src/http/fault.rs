@@ -4,18 +4,40 @@ use assize_heads::HeadError;
 use assize_preprocess::decision::{Content, Question, Shape};
 use assize_preprocess::{Excess, PromptError};
 
-use super::problem::{Fault, Problem, ProblemKind, Protocol};
+use super::problem::{Fault, Problem, ProblemKind};
 use crate::service::ServiceError;
 use crate::strict_json::Place;
 
 /// Most questions of one request.
 pub(super) const MAX_QUESTIONS: usize = 1024;
 
+/// Where a protocol has what every request has.
+#[derive(Debug, Clone)]
+pub(super) struct StatePlace {
+    /// What is judged.
+    pub(super) state: Place,
+    /// The media that belong to it.
+    pub(super) media: Place,
+    /// Whether a field `truncate` may drop part of it.
+    pub(super) may_truncate: bool,
+}
+
+impl StatePlace {
+    /// Of a protocol whose state and media are the one field `name`, which is never cut.
+    pub(super) fn whole(name: &str) -> Self {
+        Self {
+            state: Place::body().key(name),
+            media: Place::body().key(name),
+            may_truncate: false,
+        }
+    }
+}
+
 /// The problem behind an error of [`Service::prepare`](crate::service::Service::prepare). `place` says where a question,
 /// or one of its options, stands in the request, and `longest_part` where the longest part of a question does.
 pub(super) fn blame(
     error: &ServiceError,
-    protocol: Protocol,
+    state: &StatePlace,
     place: impl Fn(usize, Option<usize>) -> Place,
     longest_part: impl Fn(usize) -> Place,
 ) -> Problem {
@@ -41,15 +63,13 @@ pub(super) fn blame(
             let mut message = error.to_string();
             let at = match excess {
                 Excess::State => {
-                    // The other protocol has no such field.
-                    if protocol == Protocol::Native {
+                    if state.may_truncate {
                         message.push_str(", or let `truncate` drop part of it");
                     }
-                    Place::body().key("state")
+                    state.state.clone()
                 }
                 Excess::Question(question) => longest_part(*question),
-                Excess::Media(_) if protocol == Protocol::Native => Place::body().key("media"),
-                Excess::Media(_) => Place::body().key("state"),
+                Excess::Media(_) => state.media.clone(),
             };
             Problem::of_fault(ProblemKind::StateTooLong, Fault::value(at, message))
         }

@@ -150,7 +150,8 @@ impl Attached {
 /// What is wrong with a medium, as far as a status tells it.
 pub(super) use crate::service::MediumFault;
 
-fn check_count(count: usize, place: &Place) -> Result<(), Problem> {
+/// Refuses more media than a request may have.
+pub(super) fn check_count(count: usize, place: &Place) -> Result<(), Problem> {
     if count <= MAX_MEDIA {
         return Ok(());
     }
@@ -173,9 +174,32 @@ pub(super) fn decode_base64(text: &str, place: &Place) -> Result<Bytes, Problem>
     })
 }
 
+/// Bytes of a `data:` URL in base64, or of an http(s) URL where the server fetches media.
+///
+/// # Errors
+/// The URL is not valid, or cannot be fetched.
+pub(super) fn read_url(url: &str, fetcher: Option<&Fetcher>, place: &Place) -> Result<Bytes, Problem> {
+    // The scheme's case is free (RFC 3986, 3.1).
+    if !url
+        .get(..5)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
+    {
+        return fetch(fetcher, url, place);
+    }
+    let Some((head, data)) = url.split_once(',') else {
+        let message = "is a data URL without a comma: write data:image/png;base64,...";
+        return Err(Fault::value(place.clone(), message).into());
+    };
+    if !head.to_ascii_lowercase().ends_with(";base64") {
+        let message = "is a data URL that is not in base64: write data:image/png;base64,...";
+        return Err(Fault::value(place.clone(), message).into());
+    }
+    decode_base64(data, place)
+}
+
 fn fetch(fetcher: Option<&Fetcher>, url: &str, place: &Place) -> Result<Bytes, Problem> {
     let Some(fetcher) = fetcher else {
-        let message = "this server fetches no media: send the file as `data_base64` or as a part";
+        let message = "this server fetches no media (it was started without --allow-media-urls): send the file itself, in base64";
         return Err(Fault::value(place.clone(), message).into());
     };
     fetcher

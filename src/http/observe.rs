@@ -11,21 +11,19 @@ use uuid::Uuid;
 
 use super::app::App;
 use super::head;
-use super::problem::{Problem, Protocol};
+use super::problem::Problem;
 use super::problem_body::render;
+use super::protocol::Protocol;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SYSTEM_ONE_REQUEST_ID: HeaderName = HeaderName::from_static("x-typesafe-request-id");
+const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const LONGEST_REQUEST_ID: usize = 128;
 
 /// Names the request, runs it, gives an error its body, and counts it.
 pub(super) async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let protocol = if request.uri().path().starts_with("/v1/") {
-        Protocol::SystemOne
-    } else {
-        Protocol::Native
-    };
+    let protocol = Protocol::of_path(request.uri().path());
     let id = request_id(&request);
     let route = request
         .extensions()
@@ -49,14 +47,16 @@ pub(super) async fn observe(State(app): State<Arc<App>>, request: Request, next:
             .unwrap_or_else(|| Problem::from_status(response.status()));
         reason = Some(problem.kind.name());
         let allow = response.headers().get(header::ALLOW).cloned();
-        response = render(&problem, protocol);
+        response = render(&problem, protocol, id.to_str().unwrap_or_default());
         if let Some(allow) = allow {
             response.headers_mut().insert(header::ALLOW, allow);
         }
     }
     let headers = response.headers_mut();
-    if protocol == Protocol::SystemOne {
-        headers.insert(SYSTEM_ONE_REQUEST_ID, id.clone());
+    match protocol {
+        Protocol::SystemOne => _ = headers.insert(SYSTEM_ONE_REQUEST_ID, id.clone()),
+        Protocol::Anthropic => _ = headers.insert(ANTHROPIC_REQUEST_ID, id.clone()),
+        Protocol::Native | Protocol::OpenAi | Protocol::Ollama => {}
     }
     headers.insert(REQUEST_ID, id);
     let route = route.as_deref().unwrap_or("other");

@@ -5,18 +5,10 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
+use super::protocol::Protocol;
 use crate::scheduler::{JobError, SubmitError};
 use crate::strict_json::JsonError;
 use crate::strict_json::Place;
-
-/// Whose shape an error takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protocol {
-    /// `/decide` and everything without a protocol of its own.
-    Native,
-    /// `/v1/...`.
-    SystemOne,
-}
 
 /// The kind of an error: its status and its name on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +45,12 @@ pub(super) enum ProblemKind {
     MediumTooLarge,
     /// A medium is broken, empty or of no use otherwise.
     InvalidMedium,
+    /// The request has no key, and the server wants one.
+    KeyMissing,
+    /// The key is none of the server's.
+    KeyUnknown,
+    /// The key has used up its share for now.
+    RateLimited,
     /// The queue is full.
     QueueFull,
     /// The server is stopping or not ready.
@@ -85,6 +83,8 @@ impl ProblemKind {
             Self::UnsupportedMedium => "unsupported_medium",
             Self::MediumTooLarge => "medium_too_large",
             Self::InvalidMedium => "invalid_medium",
+            Self::KeyMissing | Self::KeyUnknown => "authentication_error",
+            Self::RateLimited => "rate_limited",
             Self::QueueFull => "queue_full",
             Self::Unavailable => "unavailable",
             Self::DeadlineExceeded => "deadline_exceeded",
@@ -102,23 +102,55 @@ impl ProblemKind {
             | Self::TooManyQuestions
             | Self::InvalidMedium => None,
             Self::UnknownModel => Some("api_usage_error"),
-            Self::QueueFull => Some("rate_limit_error"),
+            Self::QueueFull | Self::RateLimited => Some("rate_limit_error"),
             other => Some(other.name()),
+        }
+    }
+
+    /// `error.type` for clients of OpenAI's API.
+    pub(super) fn openai_name(self) -> &'static str {
+        match self {
+            Self::KeyMissing | Self::KeyUnknown => "authentication_error",
+            Self::QueueFull | Self::RateLimited => "rate_limit_error",
+            Self::Unavailable | Self::DeadlineExceeded | Self::Internal => "server_error",
+            _ => "invalid_request_error",
+        }
+    }
+
+    /// `error.type` for clients of Anthropic's API.
+    pub(super) fn anthropic_name(self) -> &'static str {
+        match self {
+            Self::KeyMissing | Self::KeyUnknown => "authentication_error",
+            Self::QueueFull | Self::RateLimited => "rate_limit_error",
+            Self::NotFound | Self::UnknownModel => "not_found_error",
+            Self::BodyTooLarge | Self::StateTooLong | Self::MediumTooLarge => "request_too_large",
+            Self::Unavailable => "overloaded_error",
+            Self::DeadlineExceeded => "timeout_error",
+            Self::Internal => "api_error",
+            _ => "invalid_request_error",
         }
     }
 
     /// The status in a protocol.
     pub(super) fn status(self, protocol: Protocol) -> StatusCode {
         match (self, protocol) {
-            (Self::InvalidJson | Self::BadRequest, Protocol::Native) => StatusCode::BAD_REQUEST,
             (Self::InvalidJson, Protocol::SystemOne) => StatusCode::UNPROCESSABLE_ENTITY,
-            (Self::UnknownModel, Protocol::Native) => StatusCode::NOT_FOUND,
-            (Self::UnknownModel | Self::BadRequest, Protocol::SystemOne) => StatusCode::BAD_REQUEST,
+            (Self::UnknownModel, Protocol::SystemOne) | (Self::InvalidJson | Self::BadRequest, _) => {
+                StatusCode::BAD_REQUEST
+            }
+            (Self::NotFound | Self::UnknownModel, _) => StatusCode::NOT_FOUND,
             (
                 Self::InvalidRequest | Self::TooManyOptions | Self::TooManyQuestions | Self::InvalidMedium,
-                _,
+                Protocol::Native | Protocol::SystemOne,
             ) => StatusCode::UNPROCESSABLE_ENTITY,
-            (Self::NotFound, _) => StatusCode::NOT_FOUND,
+            // Their clients know 422, but their servers answer every wrong field with 400.
+            (
+                Self::InvalidRequest | Self::TooManyOptions | Self::TooManyQuestions | Self::InvalidMedium,
+                Protocol::OpenAi | Protocol::Anthropic | Protocol::Ollama,
+            ) => StatusCode::BAD_REQUEST,
+            // As the service does whose protocol it is.
+            (Self::KeyMissing, Protocol::SystemOne) => StatusCode::FORBIDDEN,
+            (Self::KeyMissing | Self::KeyUnknown, _) => StatusCode::UNAUTHORIZED,
             (Self::MethodNotAllowed, _) => StatusCode::METHOD_NOT_ALLOWED,
             (Self::RequestTimeout, _) => StatusCode::REQUEST_TIMEOUT,
             (Self::BodyTooLarge | Self::StateTooLong | Self::MediumTooLarge, _) => {
@@ -127,7 +159,7 @@ impl ProblemKind {
             (Self::TargetTooLong, _) => StatusCode::URI_TOO_LONG,
             (Self::HeadTooLarge, _) => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             (Self::UnsupportedMediaType | Self::UnsupportedMedium, _) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            (Self::QueueFull, _) => StatusCode::TOO_MANY_REQUESTS,
+            (Self::QueueFull | Self::RateLimited, _) => StatusCode::TOO_MANY_REQUESTS,
             (Self::Unavailable, _) => StatusCode::SERVICE_UNAVAILABLE,
             (Self::DeadlineExceeded, _) => StatusCode::GATEWAY_TIMEOUT,
             (Self::Internal, _) => StatusCode::INTERNAL_SERVER_ERROR,

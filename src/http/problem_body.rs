@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::problem::{Problem, Protocol};
+use super::problem::Problem;
+use super::protocol::Protocol;
 use crate::scheduler::whole_seconds;
 use crate::strict_json::{Place, Step};
 
@@ -34,11 +35,18 @@ pub struct ErrorDetail {
     pub field: Option<String>,
 }
 
-/// Writes the response of a problem.
-pub(super) fn render(problem: &Problem, protocol: Protocol) -> Response {
+/// Writes the response of a problem; `request_id` is the one in its headers.
+pub(super) fn render(problem: &Problem, protocol: Protocol, request_id: &str) -> Response {
     let body = match protocol {
         Protocol::Native => native(problem),
-        Protocol::SystemOne => system_one(problem),
+        Protocol::SystemOne => every_client(problem, problem.kind.name()),
+        Protocol::OpenAi => every_client(problem, problem.kind.openai_name()),
+        Protocol::Anthropic => json!({
+            "type": "error",
+            "error": {"type": problem.kind.anthropic_name(), "message": problem.message()},
+            "request_id": request_id,
+        }),
+        Protocol::Ollama => json!({"error": problem.message()}),
     };
     let mut response = (problem.kind.status(protocol), axum::Json(body)).into_response();
     let headers = response.headers_mut();
@@ -67,8 +75,8 @@ fn native(problem: &Problem) -> Value {
     json!(ErrorBody { error })
 }
 
-/// One body for every client at once: `detail` for the official one, `error` for those that read OpenAI's shape.
-fn system_one(problem: &Problem) -> Value {
+/// One body for every client at once: `detail` for System One's, `error` for those that read OpenAI's shape.
+fn every_client(problem: &Problem, kind: &str) -> Value {
     let message = problem.message();
     let detail = match problem.kind.system_one_name() {
         Some(name) => json!({"error_type": name, "message": message}),
@@ -83,10 +91,9 @@ fn system_one(problem: &Problem) -> Value {
         .first()
         .filter(|fault| !fault.place.is_body())
         .map(|fault| fault.place.to_string());
-    let name = problem.kind.name();
     json!({
         "detail": detail,
-        "error": {"type": name, "message": message, "param": param, "code": name},
+        "error": {"type": kind, "message": message, "param": param, "code": problem.kind.name()},
     })
 }
 

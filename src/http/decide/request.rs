@@ -11,11 +11,11 @@ use utoipa::ToSchema;
 
 use super::option::DecideOption;
 use crate::http::content::TextOrJson;
-use crate::http::fault::{MAX_QUESTIONS, asks_more_than_it_offers, blame};
+use crate::http::fault::{MAX_QUESTIONS, StatePlace, asks_more_than_it_offers, blame};
 use crate::http::fields::{self, Name, Object};
 use crate::http::media::DecideMedium;
 use crate::http::model_name::check_model;
-use crate::http::problem::{Fault, Problem, ProblemKind, Protocol};
+use crate::http::problem::{Fault, Problem, ProblemKind};
 use crate::http::whole_number::WholeNumber;
 use crate::service::{DecisionSettings, Service, ServiceError};
 use crate::strict_json::Place;
@@ -297,7 +297,12 @@ impl Asked {
             };
             place.key(list).index(option)
         };
-        blame(error, Protocol::Native, place, longest_part)
+        let state = StatePlace {
+            state: Place::body().key("state"),
+            media: Place::body().key("media"),
+            may_truncate: true,
+        };
+        blame(error, &state, place, longest_part)
     }
 }
 

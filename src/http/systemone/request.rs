@@ -9,10 +9,10 @@ use utoipa::openapi::schema::{self, ObjectBuilder, OneOfBuilder, Ref, Schema, Ty
 
 use super::assets::{Assets, SystemOneAsset};
 use crate::http::content::TextOrJson;
-use crate::http::fault::{MAX_QUESTIONS, asks_more_than_it_offers, blame};
+use crate::http::fault::{MAX_QUESTIONS, StatePlace, asks_more_than_it_offers, blame};
 use crate::http::fields::{self, Object};
 use crate::http::model_name::check_model;
-use crate::http::problem::{Fault, Problem, ProblemKind, Protocol};
+use crate::http::problem::{Fault, Problem, ProblemKind};
 use crate::service::{Service, ServiceError};
 use crate::strict_json::Place;
 use crate::strict_json::excerpt;
@@ -271,7 +271,7 @@ impl Asked {
                 _ => criteria.index(option),
             }
         };
-        blame(error, Protocol::SystemOne, place, longest_part)
+        blame(error, &StatePlace::whole("state"), place, longest_part)
     }
 }
 
