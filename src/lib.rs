@@ -5,6 +5,7 @@ pub mod datasets;
 pub mod evaluation;
 pub mod head_fit;
 pub mod http;
+pub mod keys;
 pub mod scheduler;
 pub mod service;
 mod strict_json;

@@ -11,6 +11,7 @@ mod engine_choice;
 mod eval;
 mod figures;
 mod head;
+mod keys;
 mod logging;
 mod media_files;
 mod model;
@@ -56,6 +57,8 @@ enum Command {
     Head(head::HeadArguments),
     /// Compare the whole way from media files to probabilities with a reference's values
     Verify(verify::VerifyArguments),
+    /// Make, list and remove the keys of a server
+    Keys(keys::KeysArguments),
     /// Fetch, list, inspect and remove models
     Model(model::ModelArguments),
     /// Fetch, list and show labelled public texts
@@ -78,6 +81,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Compare(arguments) => compare::run(arguments),
         Command::Head(arguments) => head::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Keys(arguments) => keys::run(arguments),
         Command::Model(arguments) => model::run(arguments),
         Command::Datasets(arguments) => datasets::run(arguments),
         Command::Engine(arguments) => engine::run(arguments),

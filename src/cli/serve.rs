@@ -1,12 +1,14 @@
 //! `assize serve`: the HTTP server.
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use assize::bench::memory_mib;
-use assize::http::{App, Drained, FetchLimits, ServerLimits, serve};
+use assize::http::{Access, App, CorsOrigin, Drained, FetchLimits, ServerLimits, serve};
+use assize::keys::{KeyFile, Keyring};
 use assize_heads::FittedHead;
 use clap::Args;
 
@@ -17,7 +19,8 @@ use super::whole_number::whole;
 const EXAMPLES: &str = "Examples:
   assize serve                                          the default model on http://127.0.0.1:8080
   assize serve --model ./my-model --port 9000 --precision float32
-  assize serve --host 0.0.0.0 --log-format json         reachable from outside; there is no authentication
+  assize keys add triage --file keys.toml               a key for one caller; only its hash is kept
+  assize serve --host 0.0.0.0 --keys keys.toml          reachable from outside, for those who have a key
   assize serve --head ./spam-head                       a head that `assize head fit` wrote answers its question
 
   curl http://127.0.0.1:8080/decide -H 'content-type: application/json' \\
@@ -41,6 +44,12 @@ pub struct ServeArguments {
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 8080, value_parser = whole(0..=u16::MAX))]
     port: u16,
+    /// Ask every request for one of the keys of this file, which `assize keys` writes; read when the server starts
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Let pages of this origin ask, such as https://app.example.org, or * for all; may be given several times
+    #[arg(long, value_name = "ORIGIN")]
+    cors_origin: Vec<CorsOrigin>,
     /// Form of the log, on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -139,6 +148,27 @@ impl std::fmt::Display for Seconds {
 }
 
 impl ServeArguments {
+    fn access(&self) -> anyhow::Result<Access> {
+        let keys = match &self.keys {
+            None => None,
+            Some(path) => {
+                let file = KeyFile::read(path).context("--keys")?;
+                if file.keys.is_empty() {
+                    bail!(
+                        "--keys: {} holds no key, so that nobody could ask: make one with `assize keys add NAME --file {}`",
+                        path.display(),
+                        path.display()
+                    );
+                }
+                Some(Keyring::new(&file))
+            }
+        };
+        Ok(Access {
+            keys,
+            cors: self.cors_origin.clone(),
+        })
+    }
+
     fn limits(&self) -> ServerLimits {
         ServerLimits {
             queue_jobs: self.queue.0,
@@ -174,8 +204,10 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
         .with_context(|| format!("listening on {host}:{port}: choose another --host or --port"))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
+    let access = arguments.access()?;
+    let keys = access.keys.as_ref().map(Keyring::len);
     let service = Arc::new(arguments.model.open()?);
-    let app = App::start(Arc::clone(&service), arguments.limits())?;
+    let app = App::start_with(Arc::clone(&service), arguments.limits(), access)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let drained = runtime.block_on(async {
         let (stop, abort) = stop_signals()?;
@@ -193,10 +225,16 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
             threads = engine.threads,
             memory_mib = memory_mib().map(f64::round),
             url = %format_args!("http://{address}"),
+            keys,
             "ready"
         );
-        if !address.ip().is_loopback() {
-            tracing::warn!("{address} can be reached from outside, and this server has no authentication");
+        match (keys, address.ip().is_loopback()) {
+            (Some(_), _) => {}
+            (None, true) => tracing::info!("open without keys: every program on this machine may ask"),
+            (None, false) => tracing::warn!(
+                "{address} can be reached from outside and is open without keys: whoever reaches it may ask. --keys asks \
+                 for one"
+            ),
         }
         anyhow::Ok(serve(Arc::clone(&app), listener, stop, abort).await)
     })?;

@@ -7,10 +7,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::body::{BodyLimits, BodyRoom};
+use super::cors::CorsOrigin;
 use super::fetch::{FetchLimits, Fetcher};
 use super::metrics::Metrics;
 use super::pipeline::Preparing;
 use super::problem::{Problem, ProblemKind};
+use crate::keys::Keyring;
 use crate::scheduler::{QueueLimits, Scheduler};
 use crate::service::Service;
 
@@ -81,6 +83,15 @@ pub enum ServerError {
     Metrics(#[from] prometheus::Error),
 }
 
+/// Who may ask.
+#[derive(Debug, Default)]
+pub struct Access {
+    /// The keys, one of which every request must bring; `None` asks for none.
+    pub keys: Option<Keyring>,
+    /// Origins whose pages may ask.
+    pub cors: Vec<CorsOrigin>,
+}
+
 /// A loaded model behind its queue, and the counters of the server.
 pub struct App {
     pub(super) service: Arc<Service>,
@@ -91,17 +102,31 @@ pub struct App {
     pub(super) metrics: Arc<Metrics>,
     pub(super) limits: ServerLimits,
     pub(super) fetcher: Option<Arc<Fetcher>>,
+    pub(super) keys: Option<Keyring>,
+    pub(super) cors: Vec<CorsOrigin>,
     room: BodyRoom,
     stopping: AtomicBool,
     aborted: watch::Sender<bool>,
 }
 
 impl App {
-    /// Starts the engine thread of a loaded model.
+    /// Starts the engine thread of a loaded model, which everybody may ask.
     ///
     /// # Errors
     /// See [`ServerError`].
     pub fn start(service: Arc<Service>, limits: ServerLimits) -> Result<Arc<Self>, ServerError> {
+        Self::start_with(service, limits, Access::default())
+    }
+
+    /// Starts the engine thread of a loaded model.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn start_with(
+        service: Arc<Service>,
+        limits: ServerLimits,
+        access: Access,
+    ) -> Result<Arc<Self>, ServerError> {
         let metrics = Arc::new(Metrics::new(&service)?);
         let queue = QueueLimits {
             jobs: limits.queue_jobs,
@@ -121,6 +146,8 @@ impl App {
             metrics,
             limits,
             fetcher: limits.fetch.map(|limits| Arc::new(Fetcher::new(limits))),
+            keys: access.keys,
+            cors: access.cors,
             room: BodyRoom::new(limits.all_bodies_bytes),
             stopping: AtomicBool::new(false),
             aborted: watch::Sender::new(false),

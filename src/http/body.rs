@@ -160,6 +160,14 @@ pub(super) async fn receive(request: Request, limits: BodyLimits) -> Result<Rece
     })
 }
 
+/// Reads and drops the body of a request that is refused unread, within bounds; not the body of a client that waits to be
+/// told to send it.
+pub(super) async fn discard_unless_expected(request: Request) {
+    if !request.headers().contains_key(header::EXPECT) {
+        discard(&mut request.into_body()).await;
+    }
+}
+
 /// Reads and drops the rest of a refused body, within bounds.
 async fn discard(body: &mut Body) {
     let reading = async {

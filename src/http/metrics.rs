@@ -26,6 +26,7 @@ pub(super) struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
     rejected: IntCounterVec,
+    by_key: IntCounterVec,
     stages: HistogramVec,
     queue_jobs: IntGauge,
     queue_tokens: IntGauge,
@@ -101,6 +102,11 @@ impl Metrics {
                 "Requests that were refused, by reason",
                 &["reason"],
             )?,
+            by_key: counters(
+                "key_requests_total",
+                "Requests that were let in, by the name of their key",
+                &["key"],
+            )?,
             stages,
             queue_jobs: gauge("queue_jobs", "Requests that wait for the engine")?,
             queue_tokens: gauge("queue_tokens", "Tokens that wait for the engine")?,
@@ -163,6 +169,11 @@ impl Metrics {
                 "a batch failed"
             );
         }
+    }
+
+    /// Counts a request that a key let in.
+    pub(super) fn observe_key(&self, name: &str) {
+        self.by_key.with_label_values(&[name]).inc();
     }
 
     /// Counts an answered request.

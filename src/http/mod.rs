@@ -5,11 +5,13 @@ mod asking;
 mod body;
 mod content;
 mod conversation;
+mod cors;
 mod deadline;
 mod decide;
 mod fault;
 mod fetch;
 mod fields;
+mod guard;
 mod head;
 mod health;
 mod media;
@@ -30,8 +32,9 @@ mod timings;
 mod waiting;
 mod whole_number;
 
-pub use app::{App, ServerError, ServerLimits};
+pub use app::{Access, App, ServerError, ServerLimits};
 pub use content::TextOrJson;
+pub use cors::{CorsOrigin, NoOrigin};
 pub use decide::{
     ChoiceAnswer, ChosenOption, DecideAnswer, DecideEngine, DecideMediumReport, DecideOption, DecideQuestion,
     DecideRequest, DecideResponse, DecideTimings, DecideUsage, LevelProbability, PredicateAnswer,

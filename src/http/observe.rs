@@ -30,7 +30,11 @@ pub(super) async fn observe(State(app): State<Arc<App>>, request: Request, next:
         .get::<MatchedPath>()
         .map(|path| path.as_str().to_owned());
     // At the highest level, so that whatever is logged about a request carries its id.
-    let span = tracing::error_span!("request", id = id.to_str().unwrap_or_default());
+    let span = tracing::error_span!(
+        "request",
+        id = id.to_str().unwrap_or_default(),
+        key = tracing::field::Empty
+    );
     let mut response = {
         use tracing::Instrument as _;
         match head::check(&request) {
@@ -46,17 +50,17 @@ pub(super) async fn observe(State(app): State<Arc<App>>, request: Request, next:
             .remove::<Problem>()
             .unwrap_or_else(|| Problem::from_status(response.status()));
         reason = Some(problem.kind.name());
-        let allow = response.headers().get(header::ALLOW).cloned();
+        let kept = [header::ALLOW, header::WWW_AUTHENTICATE]
+            .map(|name| response.headers().get(&name).cloned().map(|value| (name, value)));
         response = render(&problem, protocol, id.to_str().unwrap_or_default());
-        if let Some(allow) = allow {
-            response.headers_mut().insert(header::ALLOW, allow);
-        }
+        response.headers_mut().extend(kept.into_iter().flatten());
     }
     let headers = response.headers_mut();
     match protocol {
-        Protocol::SystemOne => _ = headers.insert(SYSTEM_ONE_REQUEST_ID, id.clone()),
+        // An unknown route below /v1 may be anybody's.
+        Protocol::SystemOne | Protocol::OpenAi => _ = headers.insert(SYSTEM_ONE_REQUEST_ID, id.clone()),
         Protocol::Anthropic => _ = headers.insert(ANTHROPIC_REQUEST_ID, id.clone()),
-        Protocol::Native | Protocol::OpenAi | Protocol::Ollama => {}
+        Protocol::Native | Protocol::Ollama => {}
     }
     headers.insert(REQUEST_ID, id);
     let route = route.as_deref().unwrap_or("other");

@@ -11,11 +11,12 @@ use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::app::App;
-use super::{decide, health, metrics, models, observe, openapi, systemone};
+use super::{cors, decide, guard, health, metrics, models, observe, openapi, systemone};
 
 /// All routes. Every response passes [`observe::observe`], which writes errors in the shape of the route's protocol.
 pub(super) fn router(app: Arc<App>) -> Router {
-    Router::new()
+    let cors = cors::layer(&app.cors);
+    let routes = Router::new()
         .route("/decide", post(decide::decide))
         .route("/v1/systemone", post(systemone::systemone))
         .route("/v1/models", get(models::models))
@@ -27,9 +28,15 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .layer(CatchPanicLayer::custom(|_| {
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::guard))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), unless_aborted))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), observe::observe))
-        .with_state(app)
+        .with_state(app);
+    match cors {
+        // Outermost, so that a page may read errors too, and that a preflight request needs no key.
+        Some(cors) => routes.layer(cors),
+        None => routes,
+    }
 }
 
 /// Answers 503 in place of a handler that is still at work when the server gives up.
