@@ -22,13 +22,17 @@ const OPEN: [&str; 4] = ["/health", "/ready", "/openapi.json", "/"];
 /// The files of that page.
 const OPEN_BELOW: &str = "/playground/";
 
+/// Whether a path is open to all.
+pub(super) fn is_open(path: &str) -> bool {
+    OPEN.contains(&path) || path.starts_with(OPEN_BELOW)
+}
+
 /// Lets a request pass whose key is known and within its limits. Without a file of keys all pass.
 pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let Some(keys) = &app.keys else {
         return next.run(request).await;
     };
-    let path = request.uri().path();
-    if OPEN.contains(&path) || path.starts_with(OPEN_BELOW) {
+    if is_open(request.uri().path()) {
         return next.run(request).await;
     }
     let admitted = admit(keys, request.headers());

@@ -9,11 +9,11 @@ use super::problem::{Problem, ProblemKind};
 use crate::strict_json::excerpt;
 
 /// Most bytes of a target: path and query.
-const MAX_TARGET_BYTES: usize = 8 << 10;
+pub(super) const MAX_TARGET_BYTES: usize = 8 << 10;
 /// Most bytes of all header fields together.
-const MAX_FIELD_BYTES: usize = 32 << 10;
+pub(super) const MAX_FIELD_BYTES: usize = 32 << 10;
 /// Most header fields.
-const MAX_FIELDS: usize = 100;
+pub(super) const MAX_FIELDS: usize = 100;
 
 /// Refuses what is too long, or encoded in a way that is not undone.
 ///

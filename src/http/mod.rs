@@ -1,5 +1,6 @@
 //! The HTTP server: routes, protocols, errors, metrics, and the connection loop with its limits and draining.
 
+mod api_limits;
 mod app;
 mod asking;
 mod body;

@@ -1,7 +1,13 @@
 //! `GET /openapi.json`, generated from the types that the handlers use.
 
+use std::sync::Arc;
+
 use axum::Json;
+use axum::extract::State;
 use utoipa::OpenApi;
+
+use super::api_limits;
+use super::app::App;
 
 /// The document.
 #[derive(OpenApi)]
@@ -11,7 +17,8 @@ use utoipa::OpenApi;
         description = "Closed questions about a state, answered in one forward pass with probabilities.\n\n\
             Errors are JSON: on every route also 414 for a path and query above 8 KiB and 431 for more than 100 header \
             fields or 32 KiB of them. Only what is no HTTP/1 request (400), or has a head above 64 KiB or 512 fields \
-            (431), is answered without a body, because no route is known by then.",
+            (431), is answered without a body, because no route is known by then.\n\n\
+            `x-assize-limits` has the numbers of every limit of this server.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     paths(
@@ -28,6 +35,8 @@ pub struct ApiDocument;
 
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "operation", responses((status = 200, description = "OpenAPI 3.1")))]
-pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
-    Json(ApiDocument::openapi())
+pub(super) async fn openapi(State(app): State<Arc<App>>) -> Json<utoipa::openapi::OpenApi> {
+    let mut document = ApiDocument::openapi();
+    api_limits::describe(&app, &mut document);
+    Json(document)
 }

@@ -11,6 +11,7 @@ mod client;
 mod drain;
 mod errors;
 mod heads;
+mod keys;
 mod limits;
 mod media;
 mod openapi;

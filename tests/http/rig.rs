@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use assize::http::{App, Drained, ServerLimits, serve};
+use assize::http::{Access, App, Drained, ServerLimits, serve};
 use assize::service::Service;
 use assize_models::engines::{self, Device, EngineOptions};
 use assize_models::store::Store;
@@ -187,6 +187,11 @@ impl Rig {
 
     /// A server whose forward passes are held.
     pub fn gated(limits: ServerLimits) -> (Self, Gate) {
+        Self::gated_with(limits, Access::default())
+    }
+
+    /// The same for those whom `access` lets in.
+    pub fn gated_with(limits: ServerLimits, access: Access) -> (Self, Gate) {
         let (started_tx, started) = channel();
         let (go, go_rx) = channel();
         let gated = Gated {
@@ -195,10 +200,17 @@ impl Rig {
             go: Mutex::new(go_rx),
         };
         let service = Service::with_backbone(&checkpoint(), Box::new(gated)).unwrap();
-        (Self::serving(Arc::new(service), limits), Gate { started, go })
+        (
+            Self::with_access(Arc::new(service), limits, access),
+            Gate { started, go },
+        )
     }
 
     pub fn serving(service: Arc<Service>, limits: ServerLimits) -> Self {
+        Self::with_access(service, limits, Access::default())
+    }
+
+    pub fn with_access(service: Arc<Service>, limits: ServerLimits, access: Access) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (abort, aborted) = oneshot::channel();
         let (ready_tx, ready) = channel();
@@ -211,7 +223,7 @@ impl Rig {
             let drained = runtime.block_on(async {
                 let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
                 ready_tx.send(listener.local_addr().unwrap()).unwrap();
-                let app = App::start(service, limits).unwrap();
+                let app = App::start_with(service, limits, access).unwrap();
                 let stop = async {
                     // A dropped sender stops the server as well.
                     let _ = stopped.await;
