@@ -3,6 +3,8 @@
 mod app;
 mod asking;
 mod body;
+mod closed_asking;
+mod closed_fields;
 mod content;
 mod conversation;
 mod deadline;

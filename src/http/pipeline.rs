@@ -187,6 +187,24 @@ impl App {
         Ok(prepared.tokens())
     }
 
+    /// Reads one request, for a route that has to look at it before it knows whether anything is to be decided.
+    ///
+    /// # Errors
+    /// What `read` says; a passed deadline, a stopping server.
+    pub(super) async fn read<T, F>(&self, arrival: Arrival, read: F) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Service) -> Result<T, Problem> + Send + 'static,
+    {
+        if arrival.stopping {
+            return Err(App::stopping_problem());
+        }
+        let deadline = Arc::new(Deadline::new(arrival.at, self.limits.deadline));
+        let _caller = deadline.caller();
+        self.prepare_on(&self.preparing, &deadline, |service, _| read(service))
+            .await
+    }
+
     /// Reads one request, with its media, and writes its prompt.
     async fn prepared<A, F>(
         &self,

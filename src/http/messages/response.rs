@@ -5,6 +5,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::plan::Plan;
+use crate::http::closed_fields::FieldAnswer;
+use crate::http::pipeline::Answered;
+use crate::service::Service;
+
 /// A message of the model: one call of a tool, or one text that holds JSON.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MessagesResponse {
@@ -25,6 +30,36 @@ pub struct MessagesResponse {
     stop_sequence: Option<String>,
     /// What the request cost.
     pub(super) usage: MessagesUsage,
+    /// The probabilities.
+    x_assize: MessagesExtension,
+}
+
+/// What this server adds.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MessagesExtension {
+    /// Per field.
+    fields: Vec<FieldAnswer>,
+}
+
+impl MessagesResponse {
+    /// The message that the answers make.
+    pub(super) fn new(service: &Service, answered: Answered<Plan>) -> Self {
+        let (block, fields) = answered.extra.block(&answered.answers);
+        Self {
+            id: format!("msg_{}", Uuid::now_v7().simple()),
+            kind: "message",
+            role: "assistant",
+            model: service.name().to_owned(),
+            stop_reason: match &block {
+                ContentBlock::Text { .. } => "end_turn",
+                ContentBlock::ToolUse { .. } => "tool_use",
+            },
+            content: vec![block],
+            stop_sequence: None,
+            usage: MessagesUsage::new(answered.input_tokens),
+            x_assize: MessagesExtension { fields },
+        }
+    }
 }
 
 /// What the model says.
@@ -69,7 +104,7 @@ pub struct TokenCount {
 }
 
 impl MessagesUsage {
-    pub(super) fn new(input_tokens: usize) -> Self {
+    fn new(input_tokens: usize) -> Self {
         Self {
             input_tokens,
             output_tokens: 0,

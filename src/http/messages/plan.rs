@@ -1,0 +1,123 @@
+//! What is asked for a message, and the message that follows from the answers.
+
+use assize_preprocess::decision::{Content, Question, QuestionOption, Shape};
+
+use super::request::Wanted;
+use super::response::ContentBlock;
+use crate::http::closed_fields::{ClosedFields, FieldAnswer, Preface};
+use crate::http::problem::Problem;
+use crate::service::Answer;
+use crate::strict_json::Place;
+
+/// How the answers become a message.
+#[derive(Debug)]
+pub(super) struct Plan {
+    wanted: Planned,
+    /// Whether the message comes as events.
+    pub(super) stream: bool,
+}
+
+#[derive(Debug)]
+enum Planned {
+    Text(ClosedFields),
+    Call {
+        tools: Vec<(String, ClosedFields)>,
+        /// Whether the first answer says which.
+        asked: bool,
+    },
+}
+
+/// Questions with their places.
+type Placed = (Vec<Question>, Vec<Place>);
+
+impl Plan {
+    /// The plan, its questions, and the field that they come from.
+    ///
+    /// # Errors
+    /// A schema is not closed.
+    pub(super) fn new(
+        wanted: Wanted,
+        system: Vec<String>,
+        stream: bool,
+    ) -> Result<(Self, Placed, Place), Problem> {
+        let mut placed: Placed = (Vec::new(), Vec::new());
+        let (wanted, place) = match wanted {
+            Wanted::Text { schema, place } => {
+                let fields = ClosedFields::read(&schema, &place, &Preface(system))?;
+                placed.0.extend(fields.questions());
+                placed.1.extend(fields.places());
+                (Planned::Text(fields), place)
+            }
+            Wanted::Call { mut tools, named } => {
+                if let Some(index) = named {
+                    tools = vec![tools.swap_remove(index)];
+                }
+                let place = Place::body().key("tools");
+                let asked = named.is_none() && tools.len() > 1;
+                if asked {
+                    let mut text = system.clone();
+                    text.push("Which tool should be called?".into());
+                    placed.0.push(Question {
+                        instructions: Some(Content::Text(text.join("\n\n"))),
+                        shape: Shape::Choice(
+                            tools
+                                .iter()
+                                .map(|tool| QuestionOption {
+                                    name: tool.name.clone(),
+                                    description: tool.description.clone().map(Content::Text),
+                                })
+                                .collect(),
+                        ),
+                    });
+                    placed.1.push(place.clone());
+                }
+                let mut read = Vec::with_capacity(tools.len());
+                for tool in tools {
+                    let fields = ClosedFields::read(
+                        &tool.schema,
+                        &tool.place.key("input_schema"),
+                        &Preface(system.clone()),
+                    )?;
+                    placed.0.extend(fields.questions());
+                    placed.1.extend(fields.places());
+                    read.push((tool.name, fields));
+                }
+                (Planned::Call { tools: read, asked }, place)
+            }
+        };
+        Ok((Self { wanted, stream }, placed, place))
+    }
+
+    /// The block that the answers make, and the answers by field.
+    pub(super) fn block(self, answers: &[Answer]) -> (ContentBlock, Vec<FieldAnswer>) {
+        match self.wanted {
+            Planned::Text(fields) => {
+                let (value, fields) = fields.assemble(answers);
+                let text = value.to_string();
+                (ContentBlock::Text { text }, fields)
+            }
+            Planned::Call { tools, asked } => {
+                let mut answers = answers;
+                let mut chosen = 0;
+                if asked && let Some((first, rest)) = answers.split_first() {
+                    answers = rest;
+                    if let crate::service::AnswerKind::Choice { choice, .. } = &first.kind {
+                        chosen = *choice;
+                    }
+                }
+                let mut found = Vec::new();
+                let mut block = ContentBlock::Text { text: String::new() };
+                for (index, (name, fields)) in tools.into_iter().enumerate() {
+                    let (of_tool, rest) = answers.split_at(fields.questions().count().min(answers.len()));
+                    answers = rest;
+                    let (input, of_tool) = fields.assemble(of_tool);
+                    if index == chosen {
+                        found = of_tool;
+                        block = ContentBlock::call(name, input);
+                    }
+                }
+                (block, found)
+            }
+        }
+    }
+}
