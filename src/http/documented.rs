@@ -11,8 +11,14 @@ const DECIDING: [(&str, &str); 11] = [
     ("404", "No model of that name"),
     ("408", "The body did not arrive in time"),
     ("413", "The body, a medium or the state is too large"),
-    ("415", "Not JSON, an encoding other than zstd, or a medium that is not read"),
-    ("429", "The queue is full, or the key has used up its share; see Retry-After"),
+    (
+        "415",
+        "Not JSON, an encoding other than zstd, or a medium that is not read",
+    ),
+    (
+        "429",
+        "The queue is full, or the key has used up its share; see Retry-After",
+    ),
     ("431", "More header fields than are read"),
     ("500", "The server failed"),
     ("503", "The server is stopping; see Retry-After"),

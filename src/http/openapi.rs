@@ -31,7 +31,11 @@ use utoipa::OpenApi;
         super::metrics::metrics,
         openapi
     ),
-    components(schemas(super::messages::MessagesErrorBody, super::messages::MessageContent, super::ollama::OllamaErrorBody))
+    components(schemas(
+        super::messages::MessagesErrorBody,
+        super::messages::MessageContent,
+        super::ollama::OllamaErrorBody
+    ))
 )]
 pub struct ApiDocument;
 

@@ -129,9 +129,7 @@ impl Reader<'_> {
 
     fn leaf(&mut self, schema: &Map<String, Value>, values: Vec<Value>, place: &Place, path: &str) -> Node {
         let options = values.iter().map(|value| QuestionOption {
-            name: value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned),
+            name: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
             description: None,
         });
         let shape = Shape::Choice(options.collect());

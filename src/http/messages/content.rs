@@ -243,7 +243,9 @@ impl Said {
 fn image_source(source: ImageSource, place: &Place) -> Result<(PictureSource, Place), Problem> {
     match (source.kind.as_str(), source.data, source.url) {
         ("base64", Some(data), _) => Ok((PictureSource::Base64(data), place.key("data"))),
-        ("base64", None, _) => Err(Fault::missing(place.key("data"), "is missing: the file in base64").into()),
+        ("base64", None, _) => {
+            Err(Fault::missing(place.key("data"), "is missing: the file in base64").into())
+        }
         ("url", _, Some(url)) => Ok((PictureSource::Url(url), place.key("url"))),
         ("url", _, None) => Err(Fault::missing(place.key("url"), "is missing: where the picture is").into()),
         (other, ..) => {

@@ -344,7 +344,8 @@ fn named(choice: MessagesToolChoice) -> Result<Option<String>, Problem> {
             Err(Fault::missing(place, "is missing: the tool that is called").into())
         }
         (_, Some(_)) => {
-            let message = "stands beside a type other than \"tool\": set the type to \"tool\", or leave the name out";
+            let message =
+                "stands beside a type other than \"tool\": set the type to \"tool\", or leave the name out";
             Err(Fault::value(place, message).into())
         }
         (_, None) => Ok(None),
@@ -368,7 +369,10 @@ fn offered(tools: Vec<Object<MessagesTool>>) -> Result<Vec<OfferedTool>, Problem
             return Err(Fault::value(place.key("type"), message).into());
         }
         if offered.iter().any(|other| other.name == tool.name) {
-            let message = format!("{:?} is also the name of another tool: names must differ", excerpt(&tool.name));
+            let message = format!(
+                "{:?} is also the name of another tool: names must differ",
+                excerpt(&tool.name)
+            );
             return Err(Fault::value(place.key("name"), message).into());
         }
         let Some(mut schema) = tool.input_schema else {

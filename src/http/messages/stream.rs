@@ -30,7 +30,10 @@ fn events(message: &MessagesResponse) -> Vec<(&'static str, Value)> {
     let mut begun = json!(message);
     begun["content"] = json!([]);
     begun["stop_reason"] = Value::Null;
-    let mut events = vec![("message_start", json!({"type": "message_start", "message": begun}))];
+    let mut events = vec![(
+        "message_start",
+        json!({"type": "message_start", "message": begun}),
+    )];
     for (index, block) in message.content.iter().enumerate() {
         let (empty, delta) = match block {
             ContentBlock::Text { text } => (

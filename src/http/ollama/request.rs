@@ -265,7 +265,11 @@ impl OllamaGenerateRequest {
                 given(&self.suffix),
                 "nothing is generated that could end in it",
             ),
-            ("template", given(&self.template), "the prompt form is the server's"),
+            (
+                "template",
+                given(&self.template),
+                "the prompt form is the server's",
+            ),
             (
                 "context",
                 self.context.as_ref().is_some_and(|context| !context.is_empty()),
@@ -325,7 +329,8 @@ fn refuse_pictures(images: &Option<Vec<String>>, place: &Place) -> Result<(), Pr
     if images.as_ref().is_none_or(Vec::is_empty) {
         return Ok(());
     }
-    let message = "stand in a system message, which is no part of the state: send them with a message of the user";
+    let message =
+        "stand in a system message, which is no part of the state: send them with a message of the user";
     Err(Fault::value(place.key("images"), message).into())
 }
 
@@ -335,7 +340,8 @@ fn refuse_pictures(images: &Option<Vec<String>>, place: &Place) -> Result<(), Pr
 /// It holds none, or is left out.
 pub(super) fn schema(format: Option<Value>) -> Result<Value, Problem> {
     let place = Place::body().key("format");
-    const REMEDY: &str = "give a JSON schema whose every field is closed (enum, const, boolean or bounded integer)";
+    const REMEDY: &str =
+        "give a JSON schema whose every field is closed (enum, const, boolean or bounded integer)";
     match format {
         Some(schema @ Value::Object(_)) => Ok(schema),
         None | Some(Value::Null) => {
