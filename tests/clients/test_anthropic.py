@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import base64
 import json
 import os
 import threading
@@ -146,15 +145,14 @@ class Calls(unittest.TestCase):
             dressed = claude.messages.create(
                 **asking(
                     [{"type": "text", "text": MAIL, "cache_control": {"type": "ephemeral"}}],
-                    temperature=1.0,
-                    top_p=0.5,
-                    top_k=3,
                     stop_sequences=["x"],
                     metadata={"user_id": "u"},
                     service_tier="auto",
                     thinking={"type": "disabled"},
                     cache_control={"type": "ephemeral"},
                     extra_headers={"anthropic-beta": "some-beta-2026-01-01"},
+                    # What clients before 2.0 have arguments for.
+                    extra_body={"temperature": 1.0, "top_p": 0.5, "top_k": 3},
                 )
             )
         self.assertEqual(plain.x_assize["fields"], dressed.x_assize["fields"])
@@ -323,7 +321,6 @@ class Errors(unittest.TestCase):
 
     def test_a_picture_for_a_model_of_text(self):
         picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
-        base64.b64decode(PIXEL)
         error = self.refused(anthropic.APIStatusError, "messages[0].content[0].source", text=[picture])
         self.assertEqual(error.status_code, 415)
 

@@ -50,7 +50,15 @@ def posted(path, body):
         return json.load(reply)
 
 
-class Answers(unittest.TestCase):
+class OllamaTest(unittest.TestCase):
+    """A test with a client."""
+
+    def setUp(self):
+        self.ollama = client()
+        self.addCleanup(self.ollama.close)
+
+
+class Answers(OllamaTest):
     """Chats and prompts with a schema."""
 
     def check(self, answer, text):
@@ -63,40 +71,40 @@ class Answers(unittest.TestCase):
         return Verdict.model_validate_json(text)
 
     def test_chat(self):
-        answer = client().chat(MODEL, USER, format=FORMAT, options={"temperature": 0}, keep_alive="5m")
+        answer = self.ollama.chat(MODEL, USER, format=FORMAT, options={"temperature": 0}, keep_alive="5m")
         self.assertEqual(answer.message.role, "assistant")
         self.check(answer, answer.message.content)
 
     def test_generate(self):
-        prompt = client().generate(MODEL, MAIL, system="Be strict.", format=FORMAT)
-        chat = client().chat(MODEL, [{"role": "system", "content": "Be strict."}, *USER], format=FORMAT)
+        prompt = self.ollama.generate(MODEL, MAIL, system="Be strict.", format=FORMAT)
+        chat = self.ollama.chat(MODEL, [{"role": "system", "content": "Be strict."}, *USER], format=FORMAT)
         self.assertEqual(self.check(prompt, prompt.response), self.check(chat, chat.message.content))
         self.assertEqual(prompt.prompt_eval_count, chat.prompt_eval_count)
 
     def test_streams(self):
-        whole = client().chat(MODEL, USER, format=FORMAT).message.content
-        *parts, last = client().chat(MODEL, USER, format=FORMAT, stream=True)
+        whole = self.ollama.chat(MODEL, USER, format=FORMAT).message.content
+        *parts, last = self.ollama.chat(MODEL, USER, format=FORMAT, stream=True)
         self.assertFalse(any(part.done for part in parts))
         self.assertEqual("".join(part.message.content for part in [*parts, last]), whole)
         self.check(last, whole)
-        *parts, last = client().generate(MODEL, MAIL, format=FORMAT, stream=True)
+        *parts, last = self.ollama.generate(MODEL, MAIL, format=FORMAT, stream=True)
         text = "".join(part.response for part in [*parts, last])
         self.assertEqual(text, whole)
         self.check(last, text)
 
     def test_async(self):
         async def ask():
-            ollama = AsyncClient(host=URL, timeout=PATIENCE)
-            whole = await ollama.chat(MODEL, USER, format=FORMAT)
-            stream = await ollama.chat(MODEL, USER, format=FORMAT, stream=True)
-            return whole, [part async for part in stream]
+            async with AsyncClient(host=URL, timeout=PATIENCE) as ollama:
+                whole = await ollama.chat(MODEL, USER, format=FORMAT)
+                stream = await ollama.chat(MODEL, USER, format=FORMAT, stream=True)
+                return whole, [part async for part in stream]
 
         whole, parts = asyncio.run(ask())
         self.check(whole, whole.message.content)
         self.assertEqual("".join(part.message.content for part in parts), whole.message.content)
 
     def test_probabilities_arrive_as_logprobs(self):
-        answer = client().chat(MODEL, USER, format=FORMAT, logprobs=True, top_logprobs=3)
+        answer = self.ollama.chat(MODEL, USER, format=FORMAT, logprobs=True, top_logprobs=3)
         decided = posted("/decide", {"state": MAIL, "question": "Is this message spam?", "type": "predicate"})
         spam, topic, urgency = answer.logprobs
         true = next(entry for entry in spam.top_logprobs if entry.token == "true")
@@ -108,32 +116,32 @@ class Answers(unittest.TestCase):
 
     def test_systemone(self):
         question = {"type": "noul", "instructions": "Is this message spam?"}
-        answer = client().systemone(f"{MODEL}:latest", MAIL, {"spam": question})
+        answer = self.ollama.systemone(f"{MODEL}:latest", MAIL, {"spam": question})
         self.assertTrue(0 < answer.answers["spam"].noul < 1)
 
 
-class Library(unittest.TestCase):
+class Library(OllamaTest):
     """What clients ask before they ask anything."""
 
     def test_the_listed_name_is_served(self):
-        (listed,) = client().list().models
+        (listed,) = self.ollama.list().models
         self.assertTrue(listed.model.endswith(":latest"))
-        answer = client().chat(listed.model, USER, format=FORMAT)
+        answer = self.ollama.chat(listed.model, USER, format=FORMAT)
         self.assertTrue(answer.done)
         self.assertGreater(listed.size, 0)
-        shown = client().show(listed.model)
+        shown = self.ollama.show(listed.model)
         self.assertIn("completion", shown.capabilities)
         self.assertEqual(shown.details, listed.details)
-        (running,) = client().ps().models
+        (running,) = self.ollama.ps().models
         self.assertEqual(running.digest, listed.digest)
         self.assertGreater(running.context_length, 0)
 
     def test_nothing_to_judge_asks_whether_the_model_is_loaded(self):
-        for answer in [client().generate(MODEL), client().chat(MODEL)]:
+        for answer in [self.ollama.generate(MODEL), self.ollama.chat(MODEL)]:
             self.assertEqual((answer.done, answer.done_reason), (True, "load"))
 
 
-class Errors(unittest.TestCase):
+class Errors(OllamaTest):
     """Errors reach the caller as the client's own class, with a message that says what to do."""
 
     def refused(self, status, *says, **fields):
@@ -141,7 +149,7 @@ class Errors(unittest.TestCase):
         request = {"model": MODEL, "messages": USER, "format": FORMAT, **fields}
         for stream in [False, True]:
             with self.assertRaises(ResponseError) as caught:
-                list(client().chat(**request, stream=stream))
+                list(self.ollama.chat(**request, stream=stream))
             self.assertEqual(caught.exception.status_code, status)
             for text in says:
                 self.assertIn(text, caught.exception.error)
@@ -165,7 +173,7 @@ class Errors(unittest.TestCase):
         self.refused(413, "messages", messages=[{"role": "user", "content": "word " * 20_000}])
 
     def test_what_is_not_done(self):
-        for call in [lambda: client().embed(MODEL, "x"), lambda: client().delete(MODEL), lambda: client().create("x", from_=MODEL)]:
+        for call in [lambda: self.ollama.embed(MODEL, "x"), lambda: self.ollama.delete(MODEL), lambda: self.ollama.create("x", from_=MODEL)]:
             with self.assertRaises(ResponseError) as caught:
                 call()
             self.assertEqual(caught.exception.status_code, 404)
@@ -173,15 +181,16 @@ class Errors(unittest.TestCase):
 
     def test_a_short_time_limit(self):
         with self.assertRaises(httpx.TimeoutException):
-            client(timeout=0.0005).chat(MODEL, USER, format=FORMAT)
+            with client(timeout=0.0005) as hasty:
+                hasty.chat(MODEL, USER, format=FORMAT)
 
 
-class Transport(unittest.TestCase):
+class Transport(OllamaTest):
     """Many callers."""
 
     def test_threads_get_their_own_answers(self):
         def ask(index):
-            return client().generate(MODEL, f"{MAIL} {'word ' * index}", format=FORMAT).prompt_eval_count
+            return self.ollama.generate(MODEL, f"{MAIL} {'word ' * index}", format=FORMAT).prompt_eval_count
 
         alone = [ask(index) for index in range(6)]
         with ThreadPoolExecutor(12) as pool:
@@ -190,8 +199,8 @@ class Transport(unittest.TestCase):
 
     def test_async_crowd(self):
         async def ask():
-            ollama = AsyncClient(host=URL, timeout=PATIENCE)
-            return await asyncio.gather(*(ollama.generate(MODEL, f"{n} {MAIL}", format=FORMAT) for n in range(16)))
+            async with AsyncClient(host=URL, timeout=PATIENCE) as ollama:
+                return await asyncio.gather(*(ollama.generate(MODEL, f"{n} {MAIL}", format=FORMAT) for n in range(16)))
 
         self.assertEqual(len(asyncio.run(ask())), 16)
 
