@@ -76,7 +76,10 @@ fn clients(test: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let programs = root.join(".cache/venv/bin");
     let has_clients = Command::new(programs.join("python"))
-        .args(["-c", "import typesafe_sdk, jevcompat, backports.zstd, anthropic, ollama"])
+        .args([
+            "-c",
+            "import typesafe_sdk, jevcompat, backports.zstd, anthropic, ollama",
+        ])
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
