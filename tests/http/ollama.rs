@@ -246,6 +246,8 @@ fn what_is_not_answered_is_refused_with_its_field() {
         ),
         (json!({"top_logprobs": 257}), 400, vec!["top_logprobs", "256"]),
         (json!({"options": 3}), 400, vec!["options"]),
+        (json!({"keep_alive": [5]}), 400, vec!["keep_alive", "seconds"]),
+        (json!({"think": {}}), 400, vec!["think", "boolean"]),
         (json!({"model": null}), 400, vec!["model", "missing"]),
         (json!({"model": "absent"}), 404, vec!["model", "absent"]),
         (

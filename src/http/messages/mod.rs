@@ -30,7 +30,7 @@ use crate::service::Service;
 use crate::strict_json::{self, Place};
 use errors::MessagesErrors;
 use plan::Plan;
-use request::MessagesRequest;
+use request::{CountTokensRequest, MessagesRequest};
 use response::{MessagesResponse, TokenCount};
 
 /// Answers with a call of a tool, or with the JSON of a schema, each field decided in one forward pass.
@@ -104,7 +104,7 @@ pub(super) async fn messages(State(app): State<Arc<App>>, request: Request) -> R
     post,
     path = "/v1/messages/count_tokens",
     tag = "anthropic",
-    request_body(content = MessagesRequest, example = json!({
+    request_body(content = CountTokensRequest, example = json!({
         "model": "jev-latest",
         "messages": [{"role": "user", "content": "The room was clean but loud."}],
         "output_config": {"format": {"type": "json_schema", "schema": {

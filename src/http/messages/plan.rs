@@ -55,10 +55,8 @@ impl Plan {
                 let place = Place::body().key("tools");
                 let asked = named.is_none() && tools.len() > 1;
                 if asked {
-                    let mut text = system.clone();
-                    text.push("Which tool should be called?".into());
                     placed.0.push(Question {
-                        instructions: Some(Content::Text(text.join("\n\n"))),
+                        instructions: Some(Preface(system.clone()).before("Which tool should be called?")),
                         shape: Shape::Choice(
                             tools
                                 .iter()
@@ -108,7 +106,7 @@ impl Plan {
                 let mut found = Vec::new();
                 let mut block = ContentBlock::Text { text: String::new() };
                 for (index, (name, fields)) in tools.into_iter().enumerate() {
-                    let (of_tool, rest) = answers.split_at(fields.questions().count().min(answers.len()));
+                    let (of_tool, rest) = answers.split_at(fields.count().min(answers.len()));
                     answers = rest;
                     let (input, of_tool) = fields.assemble(of_tool);
                     if index == chosen {

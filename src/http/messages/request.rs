@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::content::{MessageContent, MessageParam, Said};
 use super::written_bounds;
@@ -13,7 +14,7 @@ use crate::http::whole_number::WholeNumber;
 use crate::strict_json::{Place, excerpt};
 
 /// Tokens that a request may allow for the answer, which takes none.
-type MaxTokens = WholeNumber<{ u32::MAX as u64 }>;
+type MaxTokens = WholeNumber<{ i32::MAX as u64 }>;
 
 /// A conversation, and the tools or the schema that say what is asked about it.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -30,7 +31,7 @@ pub struct MessagesRequest {
     system: Option<Value>,
     /// Required, except for counting tokens; nothing is generated, so that it changes nothing.
     #[serde(default)]
-    #[schema(value_type = u32, required = true, minimum = 1)]
+    #[schema(value_type = i32, required = true, minimum = 1)]
     max_tokens: Option<MaxTokens>,
     /// Tools whose `input_schema` is closed: every field an enum, a const, a boolean or a bounded integer.
     #[serde(default)]
@@ -62,7 +63,7 @@ pub struct MessagesRequest {
     /// Accepted: nothing is sampled.
     #[serde(default)]
     #[allow(dead_code, reason = "checked to be a number")]
-    top_k: Option<u64>,
+    top_k: Option<i64>,
     /// Accepted: nothing is generated that could be stopped.
     #[serde(default)]
     #[allow(dead_code, reason = "checked to be texts")]
@@ -111,6 +112,25 @@ pub struct MessagesRequest {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     context_management: Option<IgnoredAny>,
+}
+
+/// A request whose tokens are counted: the same, but `max_tokens` may be left out.
+pub(super) struct CountTokensRequest;
+
+impl PartialSchema for CountTokensRequest {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = MessagesRequest::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut schema {
+            object.required.retain(|field| field != "max_tokens");
+        }
+        schema
+    }
+}
+
+impl ToSchema for CountTokensRequest {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        MessagesRequest::schemas(schemas);
+    }
 }
 
 /// A tool.

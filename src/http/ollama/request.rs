@@ -48,14 +48,12 @@ pub struct OllamaChatRequest {
     options: Option<Map<String, Value>>,
     /// Accepted: the model stays as long as the server runs.
     #[serde(default)]
-    #[schema(value_type = Option<OllamaDuration>)]
-    #[allow(dead_code, reason = "accepted")]
-    keep_alive: Option<IgnoredAny>,
+    #[allow(dead_code, reason = "checked to be one")]
+    keep_alive: Option<OllamaDuration>,
     /// Accepted: nothing is thought.
     #[serde(default)]
-    #[schema(value_type = Option<OllamaThinking>)]
-    #[allow(dead_code, reason = "accepted")]
-    think: Option<IgnoredAny>,
+    #[allow(dead_code, reason = "checked to be one")]
+    think: Option<OllamaThinking>,
 }
 
 /// A prompt, and the schema of what is asked about it. Fields that are not listed here are ignored, as Ollama does.
@@ -106,20 +104,18 @@ pub struct OllamaGenerateRequest {
     options: Option<Map<String, Value>>,
     /// Accepted: the model stays as long as the server runs.
     #[serde(default)]
-    #[schema(value_type = Option<OllamaDuration>)]
-    #[allow(dead_code, reason = "accepted")]
-    keep_alive: Option<IgnoredAny>,
+    #[allow(dead_code, reason = "checked to be one")]
+    keep_alive: Option<OllamaDuration>,
     /// Accepted: nothing is thought.
     #[serde(default)]
-    #[schema(value_type = Option<OllamaThinking>)]
-    #[allow(dead_code, reason = "accepted")]
-    think: Option<IgnoredAny>,
+    #[allow(dead_code, reason = "checked to be one")]
+    think: Option<OllamaThinking>,
 }
 
 /// Seconds, or a text such as `5m`.
-#[derive(ToSchema)]
-#[serde(untagged)]
-#[allow(dead_code, reason = "describes what is accepted unread")]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged, expecting = "expected a number of seconds or a text such as \"5m\"")]
+#[allow(dead_code, reason = "checked, not used")]
 pub enum OllamaDuration {
     /// Seconds.
     Seconds(f64),
@@ -128,9 +124,9 @@ pub enum OllamaDuration {
 }
 
 /// Whether, or how much, a model thinks.
-#[derive(ToSchema)]
-#[serde(untagged)]
-#[allow(dead_code, reason = "describes what is accepted unread")]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged, expecting = "expected a boolean or a text such as \"low\"")]
+#[allow(dead_code, reason = "checked, not used")]
 pub enum OllamaThinking {
     /// Whether.
     Whether(bool),
