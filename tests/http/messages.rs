@@ -89,21 +89,19 @@ fn decided(rig: &Rig, state: Value, questions: Value) -> Vec<Vec<f64>> {
         .collect()
 }
 
+/// The probabilities of a field.
+fn listed(field: &Value) -> Vec<f64> {
+    let entries = field["probabilities"].as_array().unwrap();
+    entries
+        .iter()
+        .map(|entry| entry["probability"].as_f64().unwrap())
+        .collect()
+}
+
 /// The probabilities of every field.
 fn given(body: &Value) -> Vec<Vec<f64>> {
-    body["x_assize"]["fields"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|field| {
-            field["probabilities"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|entry| entry["probability"].as_f64().unwrap())
-                .collect()
-        })
-        .collect()
+    let fields = body["x_assize"]["fields"].as_array().unwrap();
+    fields.iter().map(listed).collect()
 }
 
 fn same(one: &[Vec<f64>], other: &[Vec<f64>]) {
@@ -232,9 +230,42 @@ fn which_tool_is_called_is_asked_in_the_same_pass() {
         json!({"tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": true}}),
     );
     let name = body["content"][0]["name"].as_str().unwrap();
-    assert!(["triage", "reply"].contains(&name));
+    let mut asked = vec![json!({
+        "question": "Which tool should be called?",
+        "options": [{"name": "triage", "description": "Sorts a mail"}, "reply"]
+    })];
+    asked.extend(questions("").as_array().unwrap().clone());
+    asked.push(json!({"question": "tone", "options": ["warm", "cold"]}));
+    let decided_all = decided(&rig, json!(MAIL), json!(asked));
+    let tool = &body["x_assize"]["tool"];
+    same(&[listed(tool)], &decided_all[..1]);
+    let likelier = if decided_all[0][0] >= decided_all[0][1] {
+        "triage"
+    } else {
+        "reply"
+    };
+    assert_eq!((name, &tool["value"]), (likelier, &json!(likelier)));
+    match name {
+        "triage" => same(&given(&body), &decided_all[1..4]),
+        _ => same(&given(&body), &decided_all[4..]),
+    }
+    // With the order turned round the other tool's arguments are cut out right as well.
+    let turned = answered(
+        &rig,
+        json!({"tools": [reply(), triage()], "tool_choice": {"type": "any"}}),
+    );
+    let fields = turned["x_assize"]["fields"].as_array().unwrap().len();
+    assert_eq!(
+        fields,
+        if turned["content"][0]["name"] == "triage" {
+            3
+        } else {
+            1
+        }
+    );
     let one = answered(&rig, json!({"tool_choice": {"type": "any"}}));
     assert_eq!(one["content"][0]["name"], "triage");
+    assert!(one["x_assize"]["tool"].is_null());
     same(&given(&one), &decided(&rig, json!(MAIL), questions("")));
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::schema::{ClosedFields, Node};
-use crate::service::Answer;
+use crate::service::{Answer, AnswerKind};
 
 /// The answer to one field.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -31,6 +31,32 @@ pub struct FieldProbability {
     pub(in crate::http) probability: f64,
 }
 
+impl FieldAnswer {
+    /// The answer to the question of `field`, whose options stand for `values`.
+    pub(in crate::http) fn new(field: String, values: &[Value], answer: &Answer) -> Self {
+        let probabilities: Vec<_> = values
+            .iter()
+            .zip(&answer.options)
+            .map(|(value, option)| FieldProbability {
+                value: value.clone(),
+                probability: option.probability.get(),
+            })
+            .collect();
+        // The first of equals; of a predicate's, true, as everywhere at one half.
+        let best = match &answer.kind {
+            AnswerKind::Choice { choice, .. } => *choice,
+            AnswerKind::Predicate { probability } => usize::from(probability.get() >= 0.5),
+            AnswerKind::Score { level, .. } => *level,
+        };
+        Self {
+            field,
+            value: values.get(best).cloned().unwrap_or_default(),
+            confidence: answer.confidence,
+            probabilities,
+        }
+    }
+}
+
 impl ClosedFields {
     /// The JSON and the fields' answers.
     pub(in crate::http) fn assemble(&self, answers: &[Answer]) -> (Value, Vec<FieldAnswer>) {
@@ -38,32 +64,7 @@ impl ClosedFields {
             .fields
             .iter()
             .zip(answers)
-            .map(|(field, answer)| {
-                let probabilities: Vec<_> = field
-                    .values
-                    .iter()
-                    .zip(&answer.options)
-                    .map(|(value, option)| FieldProbability {
-                        value: value.clone(),
-                        probability: option.probability.get(),
-                    })
-                    .collect();
-                let mut best = 0;
-                for (index, entry) in probabilities.iter().enumerate() {
-                    if probabilities
-                        .get(best)
-                        .is_none_or(|best| entry.probability > best.probability)
-                    {
-                        best = index;
-                    }
-                }
-                FieldAnswer {
-                    field: field.path.clone(),
-                    value: field.values.get(best).cloned().unwrap_or_default(),
-                    confidence: answer.confidence,
-                    probabilities,
-                }
-            })
+            .map(|(field, answer)| FieldAnswer::new(field.path.clone(), &field.values, answer))
             .collect();
         (value(&self.root, &fields), fields)
     }

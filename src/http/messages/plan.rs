@@ -2,6 +2,8 @@
 
 use assize_preprocess::decision::{Content, Question, QuestionOption, Shape};
 
+use serde_json::Value;
+
 use super::request::Wanted;
 use super::response::ContentBlock;
 use crate::http::closed_fields::{ClosedFields, FieldAnswer, Preface};
@@ -26,6 +28,18 @@ enum Planned {
         asked: bool,
     },
 }
+
+/// What is said and shown of the answers.
+pub(super) struct Outcome {
+    pub(super) block: ContentBlock,
+    /// Which tool, where that was asked.
+    pub(super) tool: Option<FieldAnswer>,
+    /// Of the tool that is called, or of the schema.
+    pub(super) fields: Vec<FieldAnswer>,
+}
+
+/// The name of the question which tool is called.
+const TOOL: &str = "tool";
 
 /// Questions with their places.
 type Placed = (Vec<Question>, Vec<Place>);
@@ -86,35 +100,45 @@ impl Plan {
         Ok((Self { wanted, stream }, placed, place))
     }
 
-    /// The block that the answers make, and the answers by field.
-    pub(super) fn block(self, answers: &[Answer]) -> (ContentBlock, Vec<FieldAnswer>) {
+    /// What the answers make.
+    pub(super) fn outcome(self, answers: &[Answer]) -> Outcome {
         match self.wanted {
             Planned::Text(fields) => {
                 let (value, fields) = fields.assemble(answers);
                 let text = value.to_string();
-                (ContentBlock::Text { text }, fields)
+                Outcome {
+                    block: ContentBlock::Text { text },
+                    tool: None,
+                    fields,
+                }
             }
             Planned::Call { tools, asked } => {
                 let mut answers = answers;
-                let mut chosen = 0;
+                let mut tool = None;
                 if asked && let Some((first, rest)) = answers.split_first() {
                     answers = rest;
-                    if let crate::service::AnswerKind::Choice { choice, .. } = &first.kind {
-                        chosen = *choice;
-                    }
+                    let names: Vec<_> = tools.iter().map(|(name, _)| Value::from(name.as_str())).collect();
+                    tool = Some(FieldAnswer::new(TOOL.to_owned(), &names, first));
                 }
-                let mut found = Vec::new();
-                let mut block = ContentBlock::Text { text: String::new() };
-                for (index, (name, fields)) in tools.into_iter().enumerate() {
+                let called = tool
+                    .as_ref()
+                    .and_then(|tool| tool.value.as_str().map(str::to_owned));
+                let mut outcome = Outcome {
+                    block: ContentBlock::Text { text: String::new() },
+                    tool,
+                    fields: Vec::new(),
+                };
+                for (name, fields) in tools {
                     let (of_tool, rest) = answers.split_at(fields.count().min(answers.len()));
                     answers = rest;
-                    let (input, of_tool) = fields.assemble(of_tool);
-                    if index == chosen {
-                        found = of_tool;
-                        block = ContentBlock::call(name, input);
+                    // A named or only tool is the one of the list.
+                    if called.as_ref().is_none_or(|called| *called == name) {
+                        let (input, fields) = fields.assemble(of_tool);
+                        outcome.block = ContentBlock::call(name, input);
+                        outcome.fields = fields;
                     }
                 }
-                (block, found)
+                outcome
             }
         }
     }

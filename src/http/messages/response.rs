@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::plan::Plan;
+use super::plan::{Outcome, Plan};
 use crate::http::closed_fields::FieldAnswer;
 use crate::http::pipeline::Answered;
 use crate::service::Service;
@@ -37,14 +37,16 @@ pub struct MessagesResponse {
 /// What this server adds.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MessagesExtension {
-    /// Per field.
+    /// Which tool is called, where that was asked.
+    tool: Option<FieldAnswer>,
+    /// Per field of the tool that is called, or of the schema.
     fields: Vec<FieldAnswer>,
 }
 
 impl MessagesResponse {
     /// The message that the answers make.
     pub(super) fn new(service: &Service, answered: Answered<Plan>) -> Self {
-        let (block, fields) = answered.extra.block(&answered.answers);
+        let Outcome { block, tool, fields } = answered.extra.outcome(&answered.answers);
         Self {
             id: format!("msg_{}", Uuid::now_v7().simple()),
             kind: "message",
@@ -57,7 +59,7 @@ impl MessagesResponse {
             content: vec![block],
             stop_sequence: None,
             usage: MessagesUsage::new(answered.input_tokens),
-            x_assize: MessagesExtension { fields },
+            x_assize: MessagesExtension { tool, fields },
         }
     }
 }
