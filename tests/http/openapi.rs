@@ -133,6 +133,10 @@ fn answers_have_exactly_the_described_fields() {
         &json!({"state": "s", "questions": {"q": {"type": "noul", "instructions": "q"}}}),
     );
     assert_eq!(fields(&reply.json()), described("/v1/systemone", "post"));
+    let request = json!({"model": "jev-latest", "max_tokens": 1, "messages": [{"role": "user", "content": "s"}],
+        "output_format": {"type": "json_schema", "schema": {"type": "boolean", "description": "q"}}});
+    let reply = post(rig.address, "/v1/messages", request.to_string().as_bytes());
+    assert_eq!(fields(&reply.json()), described("/v1/messages", "post"));
     assert_eq!(
         fields(&get(rig.address, "/v1/models").json()),
         described("/v1/models", "get")

@@ -17,18 +17,33 @@ const MAX_PARTS: usize = 8192;
 
 /// Keywords that say which values are valid and are not read here: leaving them out of account could give a value that
 /// the schema forbids.
-const NOT_READ: [&str; 11] = [
+const NOT_READ: [&str; 17] = [
+    "allOf",
+    "anyOf",
     "oneOf",
     "not",
     "if",
     "dependentRequired",
     "dependentSchemas",
     "patternProperties",
+    "propertyNames",
+    "unevaluatedProperties",
     "minProperties",
     "maxProperties",
     "$dynamicRef",
     "pattern",
     "format",
+    "minLength",
+    "maxLength",
+];
+
+/// Bounds, which are read beside the type integer alone.
+const BOUNDS: [&str; 5] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
 ];
 
 /// What is put before every question.
@@ -139,6 +154,7 @@ impl<'s> Reader<'s> {
         }
         let description = description.or_else(|| fields.get("description").and_then(Value::as_str));
         if let Some(Value::String(reference)) = fields.get("$ref") {
+            stands_alone(fields, "$ref", place)?;
             let (schema, place) = self.resolve(reference, place)?;
             return self.node(schema, description, &place, path, depth + 1);
         }
@@ -146,6 +162,7 @@ impl<'s> Reader<'s> {
         if let Some(Value::Array(only)) = fields.get("allOf")
             && let [only] = only.as_slice()
         {
+            stands_alone(fields, "allOf", place)?;
             let place = place.key("allOf").index(0);
             return self.node(only, description, &place, path, depth + 1);
         }
@@ -159,12 +176,19 @@ impl<'s> Reader<'s> {
         let kind = fields.get("type").and_then(Value::as_str);
         let words = description.unwrap_or(path);
         if let Some(value) = fields.get("const") {
+            no_beside(fields, "const", &BOUNDS, place)?;
+            no_beside(fields, "const", &["enum"], place)?;
+            is_of_type(fields, value, &place.key("const"))?;
             return Ok(Node::Fixed(value.clone()));
         }
         if let Some(values) = fields.get("enum") {
+            no_beside(fields, "enum", &BOUNDS, place)?;
             let Value::Array(values) = values else {
                 return Err(Fault::value(place.key("enum"), "is no array: list the values").into());
             };
+            for (index, value) in values.iter().enumerate() {
+                is_of_type(fields, value, &place.key("enum").index(index))?;
+            }
             return self.leaf(words, values.clone(), &place.key("enum"), path);
         }
         match kind {
@@ -306,6 +330,58 @@ impl<'s> Reader<'s> {
     }
 }
 
+/// Refuses what narrows the values of a schema that `keyword` gives.
+fn stands_alone(fields: &Map<String, Value>, keyword: &str, place: &Place) -> Result<(), Problem> {
+    let others: Vec<_> = ["type", "enum", "const", "properties", "$ref"]
+        .into_iter()
+        .chain(BOUNDS)
+        .chain(NOT_READ)
+        .filter(|other| *other != keyword)
+        .collect();
+    no_beside(fields, keyword, &others, place)
+}
+
+fn no_beside(
+    fields: &Map<String, Value>,
+    keyword: &str,
+    others: &[&str],
+    place: &Place,
+) -> Result<(), Problem> {
+    match others.iter().find(|other| fields.contains_key(**other)) {
+        None => Ok(()),
+        Some(other) => {
+            let message = format!("stands beside `{keyword}`, which is not read here: leave one of them out");
+            Err(Fault::value(place.key(*other), message).into())
+        }
+    }
+}
+
+/// Refuses a value that `type` forbids.
+fn is_of_type(fields: &Map<String, Value>, value: &Value, place: &Place) -> Result<(), Problem> {
+    let is = |kind: &Value| match kind.as_str() {
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("null") => value.is_null(),
+        Some("number") => value.is_number(),
+        Some("integer") => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|v| v.fract() == 0.0)
+        }
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        _ => false,
+    };
+    let fits = match fields.get("type") {
+        None => true,
+        Some(Value::Array(kinds)) => kinds.iter().any(is),
+        Some(kind) => is(kind),
+    };
+    if fits {
+        return Ok(());
+    }
+    let message = "is not of the `type` that stands beside it: change the value or the type";
+    Err(Fault::value(place.clone(), message).into())
+}
+
 /// The integers from a schema's least to its most.
 fn integers(fields: &Map<String, Value>, place: &Place, path: &str) -> Result<Vec<Value>, Problem> {
     let bound = |key: &str| fields.get(key).and_then(Value::as_i64);
@@ -425,6 +501,14 @@ mod tests {
             (field(json!({"enum": ["4", 4]})), "s.properties.f.enum[1]"),
             (field(json!({"enum": [["a"]]})), "single value"),
             (field(json!({"type": "boolean", "not": {"const": true}})), "f.not"),
+            (field(json!({"enum": [1, "a"], "type": "integer"})), "f.enum[1]"),
+            (field(json!({"enum": [1, 2], "minimum": 2})), "f.minimum"),
+            (field(json!({"const": "a", "type": "boolean"})), "f.const"),
+            (
+                field(json!({"anyOf": [{"type": "boolean"}, {"type": "null"}]})),
+                "f.anyOf",
+            ),
+            (field(json!({"$ref": "#/x", "enum": ["a"]})), "f.enum"),
             (field(json!({"$ref": "#/$defs/Absent"})), "nowhere"),
             (field(json!({"$ref": "#"})), "holds itself"),
             (
