@@ -194,6 +194,10 @@ impl<'s> Reader<'s> {
         match kind {
             Some("object") => self.object(fields, place, path, depth),
             Some("null") => Ok(Node::Fixed(Value::Null)),
+            Some("boolean") if words.trim().is_empty() => {
+                let message = "says nothing that could be true or false";
+                Err(Fault::missing(place.key("description"), message).into())
+            }
             Some("boolean") => {
                 let shape = Shape::Predicate {
                     when_true: None,
@@ -474,6 +478,7 @@ mod tests {
             (json!(true), "object"),
             (json!({}), "open"),
             (json!({"type": "object"}), "open"),
+            (json!({"type": "boolean"}), "s.description"),
             (field(json!({"type": "string"})), "s.properties.f: leaves"),
             (field(json!({"type": "integer", "minimum": 1})), "\"f\" open"),
             (

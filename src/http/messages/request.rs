@@ -122,6 +122,9 @@ impl PartialSchema for CountTokensRequest {
         let mut schema = MessagesRequest::schema();
         if let RefOr::T(Schema::Object(object)) = &mut schema {
             object.required.retain(|field| field != "max_tokens");
+            object
+                .properties
+                .insert("max_tokens".to_owned(), Option::<i32>::schema());
         }
         schema
     }
@@ -308,6 +311,9 @@ fn format(
         return Err(Fault::value(place.key("type"), message).into());
     }
     let mut schema = format.schema;
+    if !schema.is_object() {
+        return Err(Fault::value(place.key("schema"), "is no JSON schema: give an object").into());
+    }
     written_bounds::restore(&mut schema);
     Ok(Some((schema, place.key("schema"))))
 }
