@@ -14,6 +14,8 @@ mod heads;
 mod keys;
 mod limits;
 mod media;
+mod messages;
+mod ollama;
 mod openapi;
 mod option_counts;
 mod rig;
