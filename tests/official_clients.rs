@@ -1,4 +1,4 @@
-//! The official Python client and its protocol's conformance suite, both unmodified, against a real `assize serve`.
+//! The official Python clients and a conformance suite, all unmodified, against a real `assize serve`.
 //!
 //! They are skipped with a printed line where `.cache/venv` lacks the packages of `tests/clients/requirements.txt` or the
 //! default model is not in the cache, and fail there if `ASSIZE_REQUIRE_CLIENTS=1`, as `scripts/test.sh` sets it.
@@ -76,7 +76,10 @@ fn clients(test: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let programs = root.join(".cache/venv/bin");
     let has_clients = Command::new(programs.join("python"))
-        .args(["-c", "import typesafe_sdk, jevcompat, backports.zstd"])
+        .args([
+            "-c",
+            "import typesafe_sdk, jevcompat, backports.zstd, anthropic, ollama",
+        ])
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
@@ -111,8 +114,8 @@ fn run(command: &mut Command) {
 }
 
 #[test]
-fn the_official_client_gets_its_answers() {
-    let Some(programs) = clients("the_official_client_gets_its_answers") else {
+fn the_official_clients_get_their_answers() {
+    let Some(programs) = clients("the_official_clients_get_their_answers") else {
         return;
     };
     let server = Server::start();

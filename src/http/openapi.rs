@@ -17,12 +17,25 @@ use utoipa::OpenApi;
     paths(
         super::decide::decide,
         super::systemone::systemone,
+        super::messages::messages,
+        super::messages::count_tokens,
+        super::ollama::chat,
+        super::ollama::generate,
+        super::ollama::library::tags,
+        super::ollama::library::show,
+        super::ollama::library::running,
+        super::ollama::library::version,
         super::models::models,
         super::health::health,
         super::health::ready,
         super::metrics::metrics,
         openapi
-    )
+    ),
+    components(schemas(
+        super::messages::MessagesErrorBody,
+        super::messages::MessageContent,
+        super::ollama::OllamaErrorBody
+    ))
 )]
 pub struct ApiDocument;
 

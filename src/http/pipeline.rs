@@ -131,53 +131,11 @@ impl App {
         A: Asking,
         F: FnOnce(&Service) -> Result<A, Problem> + Send + 'static,
     {
-        if arrival.stopping {
-            return Err(App::stopping_problem());
-        }
         let deadline = Arc::new(Deadline::new(arrival.at, self.limits.deadline));
         // Dropped with this future, when the caller leaves or was answered.
         let _caller = deadline.caller();
-        let mut work = self
-            .prepare_on(&self.preparing, &deadline, move |service, deadline| {
-                let asking = read(service)?;
-                deadline.ask(asking.deadline());
-                let mut work = InWork {
-                    asking,
-                    attached: Attached::default(),
-                    prepared: None,
-                };
-                if !work.asking.brings_media() {
-                    work.prepare(service, deadline)?;
-                }
-                Ok(work)
-            })
-            .await?;
-        if work.prepared.is_none() {
-            work = self
-                .prepare_on(&self.preparing_media, &deadline, move |service, deadline| {
-                    work.prepare(service, deadline)?;
-                    Ok(work)
-                })
-                .await?;
-        }
-        let (decision, extra) = work.asking.into_parts();
-        let Some(prepared) = work.prepared else {
-            return Err(Problem::new(
-                ProblemKind::Internal,
-                "the request was not prepared",
-            ));
-        };
-        let most = self.limits.request_tokens;
-        if prepared.tokens() > most {
-            return Err(Problem::new(
-                ProblemKind::StateTooLong,
-                format!(
-                    "the request needs {} tokens in one forward pass and this server runs at most {most}: \
-                     ask fewer questions or options at once, or start the server with a larger --request-tokens",
-                    prepared.tokens()
-                ),
-            ));
-        }
+        let (asking, prepared) = self.prepared(arrival, &deadline, read).await?;
+        let (decision, extra) = asking.into_parts();
         let tokens = prepared.tokens();
         let truncated_tokens = prepared.truncated_tokens();
         let state_copies = prepared.state_copies();
@@ -212,6 +170,96 @@ impl App {
             timings,
             extra,
         })
+    }
+
+    /// Reads and prepares one request, and counts the tokens that answering it would take.
+    ///
+    /// # Errors
+    /// As [`Self::answer`], for as far as it goes.
+    pub(super) async fn count<A, F>(&self, arrival: Arrival, read: F) -> Result<usize, Problem>
+    where
+        A: Asking,
+        F: FnOnce(&Service) -> Result<A, Problem> + Send + 'static,
+    {
+        let deadline = Arc::new(Deadline::new(arrival.at, self.limits.deadline));
+        let _caller = deadline.caller();
+        let (_, prepared) = self.prepared(arrival, &deadline, read).await?;
+        Ok(prepared.tokens())
+    }
+
+    /// Reads one request, for a route that has to look at it before it knows whether anything is to be decided.
+    ///
+    /// # Errors
+    /// What `read` says; a passed deadline, a stopping server.
+    pub(super) async fn read<T, F>(&self, arrival: Arrival, read: F) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Service) -> Result<T, Problem> + Send + 'static,
+    {
+        if arrival.stopping {
+            return Err(App::stopping_problem());
+        }
+        let deadline = Arc::new(Deadline::new(arrival.at, self.limits.deadline));
+        let _caller = deadline.caller();
+        self.prepare_on(&self.preparing, &deadline, |service, _| read(service))
+            .await
+    }
+
+    /// Reads one request, with its media, and writes its prompt.
+    async fn prepared<A, F>(
+        &self,
+        arrival: Arrival,
+        deadline: &Arc<Deadline>,
+        read: F,
+    ) -> Result<(A, Prepared), Problem>
+    where
+        A: Asking,
+        F: FnOnce(&Service) -> Result<A, Problem> + Send + 'static,
+    {
+        if arrival.stopping {
+            return Err(App::stopping_problem());
+        }
+        let mut work = self
+            .prepare_on(&self.preparing, deadline, move |service, deadline| {
+                let asking = read(service)?;
+                deadline.ask(asking.deadline());
+                let mut work = InWork {
+                    asking,
+                    attached: Attached::default(),
+                    prepared: None,
+                };
+                if !work.asking.brings_media() {
+                    work.prepare(service, deadline)?;
+                }
+                Ok(work)
+            })
+            .await?;
+        if work.prepared.is_none() {
+            work = self
+                .prepare_on(&self.preparing_media, deadline, move |service, deadline| {
+                    work.prepare(service, deadline)?;
+                    Ok(work)
+                })
+                .await?;
+        }
+        let Some(prepared) = work.prepared else {
+            return Err(Problem::new(
+                ProblemKind::Internal,
+                "the request was not prepared",
+            ));
+        };
+        let most = self.limits.request_tokens;
+        if prepared.tokens() > most {
+            return Err(Problem::new(
+                ProblemKind::StateTooLong,
+                format!(
+                    "the request needs {} tokens in one forward pass and this server runs at most {most}: \
+                     ask fewer questions or options at once, or start the server with a larger --request-tokens",
+                    prepared.tokens()
+                ),
+            ));
+        }
+        Ok((work.asking, prepared))
     }
 
     /// Runs `work` on a blocking thread, once `lane` has room for it and up to the deadline.

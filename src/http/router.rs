@@ -7,11 +7,11 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::app::App;
-use super::{decide, health, metrics, models, observe, openapi, systemone};
+use super::{decide, health, messages, metrics, models, observe, ollama, openapi, systemone};
 
 /// All routes. Every response passes [`observe::observe`], which writes errors in the shape of the route's protocol.
 pub(super) fn router(app: Arc<App>) -> Router {
@@ -19,6 +19,16 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/decide", post(decide::decide))
         .route("/v1/systemone", post(systemone::systemone))
         .route("/v1/models", get(models::models))
+        .route("/v1/messages", post(messages::messages))
+        .route("/v1/messages/count_tokens", post(messages::count_tokens))
+        .route("/v1/messages/{*rest}", any(messages::unsupported))
+        .route("/api/chat", post(ollama::chat))
+        .route("/api/generate", post(ollama::generate))
+        .route("/api/tags", get(ollama::library::tags))
+        .route("/api/show", post(ollama::library::show))
+        .route("/api/ps", get(ollama::library::running))
+        .route("/api/version", get(ollama::library::version))
+        .route("/api/{*rest}", any(ollama::unsupported))
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
         .route("/metrics", get(metrics::metrics))

@@ -13,6 +13,8 @@ mod errors;
 mod heads;
 mod limits;
 mod media;
+mod messages;
+mod ollama;
 mod openapi;
 mod option_counts;
 mod rig;

@@ -497,6 +497,89 @@ fn system_one_takes_pictures() {
 }
 
 #[test]
+fn messages_and_ollama_take_pictures() {
+    let rig = omni();
+    let first = &base64(&picture("square_48.png"));
+    let second = &base64(&picture("jpeg_w120_h90.jpg"));
+    let decided = |state: &str, pictures: &[&String]| {
+        let media: Vec<Value> = pictures
+            .iter()
+            .map(|data| json!({"type": "image", "data_base64": data}))
+            .collect();
+        let reply = decide(
+            rig.address,
+            &json!({"state": state, "media": media, "question": "What is it?", "options": ["a", "b", "nan"]}),
+        );
+        probabilities(&reply)
+    };
+    let schema = json!({"type": "object", "required": ["it"], "properties": {
+        "it": {"enum": ["a", "b", "nan"], "description": "What is it?"}}});
+    let given = |path: &str, request: Value| {
+        let reply = post(rig.address, path, request.to_string().as_bytes());
+        assert_eq!(reply.status, 200, "{}", reply.json());
+        let fields = reply.json()["x_assize"]["fields"].clone();
+        let entries = fields[0]["probabilities"].as_array().unwrap().clone();
+        entries
+            .iter()
+            .map(|entry| entry["probability"].as_f64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let same = |one: Vec<f64>, other: Vec<f64>| {
+        assert_eq!(one.len(), other.len());
+        for (one, other) in one.iter().zip(&other) {
+            assert!((one - other).abs() < 1e-12, "{one} {other}");
+        }
+    };
+    let image = |data: &String| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
+    let by_url = |data: &String| json!({"type": "image", "source": {"type": "url", "url": format!("data:image/png;base64,{data}")}});
+    let text = json!({"type": "text", "text": "Look."});
+    let claude = |content: Value| {
+        let format = json!({"type": "json_schema", "schema": schema});
+        given(
+            "/v1/messages",
+            json!({"model": "jev-latest", "max_tokens": 9, "output_config": {"format": format},
+                "messages": [{"role": "user", "content": content}]}),
+        )
+    };
+    let alone = decided("Look.", &[first]);
+    same(claude(json!([image(first), text])), alone.clone());
+    same(claude(json!([text, by_url(first)])), alone.clone());
+    same(
+        claude(json!([image(first), text, image(second)])),
+        decided("[image 1]\nLook.\n[image 2]", &[first, second]),
+    );
+    let result = json!({"type": "tool_result", "tool_use_id": "t", "content": [image(first)]});
+    same(
+        claude(json!([text, result])),
+        decided("User: Look.\n\nTool: [image 1]", &[first]),
+    );
+    // An image without text is a state without text.
+    same(claude(json!([image(first)])), decided("", &[first]));
+
+    let chat = |message: Value| {
+        let request =
+            json!({"model": "jev-latest", "messages": [message], "format": schema, "stream": false});
+        given("/api/chat", request)
+    };
+    same(
+        chat(json!({"role": "user", "content": "Look.", "images": [first]})),
+        alone.clone(),
+    );
+    let prompt = json!({"model": "jev-latest", "prompt": "Look.", "images": [first], "format": schema, "stream": false});
+    same(given("/api/generate", prompt), alone);
+    same(
+        chat(json!({"role": "user", "content": "Look.", "images": [first, second]})),
+        decided("[image 1]\n[image 2]\nLook.", &[first, second]),
+    );
+    let too_many = json!({"model": "jev-latest", "stream": false, "format": schema,
+        "messages": [{"role": "user", "content": "?", "images": vec!["*"; 33]}]});
+    let reply = post(rig.address, "/api/chat", too_many.to_string().as_bytes());
+    assert_eq!(reply.status, 413, "{}", reply.json());
+    let shown = post(rig.address, "/api/show", br#"{"model": "jev-latest"}"#).json();
+    assert_eq!(shown["capabilities"], json!(["completion", "vision"]));
+}
+
+#[test]
 fn a_model_of_text_refuses_media() {
     let rig = Rig::start();
     let reply = decide(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{decide, get, system_one};
+use crate::client::{decide, get, post, system_one};
 use crate::rig::Rig;
 
 fn document(rig: &Rig) -> Value {
@@ -53,11 +53,19 @@ fn every_route_is_described() {
     assert_eq!(
         routes,
         [
+            "/api/chat",
+            "/api/generate",
+            "/api/ps",
+            "/api/show",
+            "/api/tags",
+            "/api/version",
             "/decide",
             "/health",
             "/metrics",
             "/openapi.json",
             "/ready",
+            "/v1/messages",
+            "/v1/messages/count_tokens",
             "/v1/models",
             "/v1/systemone"
         ]
@@ -79,6 +87,25 @@ fn its_examples_are_answered() {
     let content = &document["paths"]["/v1/systemone"]["post"]["requestBody"]["content"]["application/json"];
     let reply = system_one(rig.address, &content["example"]);
     assert_eq!(reply.status, 200, "{}", reply.json());
+    for path in [
+        "/v1/messages",
+        "/v1/messages/count_tokens",
+        "/api/chat",
+        "/api/generate",
+        "/api/show",
+    ] {
+        let content = &document["paths"][path]["post"]["requestBody"]["content"]["application/json"];
+        let several = content["examples"].as_object().into_iter().flatten();
+        let examples: Vec<_> = several
+            .map(|(_, example)| &example["value"])
+            .chain(content.get("example"))
+            .collect();
+        assert!(!examples.is_empty(), "{path}");
+        for example in examples {
+            let reply = post(rig.address, path, example.to_string().as_bytes());
+            assert_eq!(reply.status, 200, "{path}: {}", reply.json());
+        }
+    }
 }
 
 #[test]
@@ -106,6 +133,10 @@ fn answers_have_exactly_the_described_fields() {
         &json!({"state": "s", "questions": {"q": {"type": "noul", "instructions": "q"}}}),
     );
     assert_eq!(fields(&reply.json()), described("/v1/systemone", "post"));
+    let request = json!({"model": "jev-latest", "max_tokens": 1, "messages": [{"role": "user", "content": "s"}],
+        "output_format": {"type": "json_schema", "schema": {"type": "boolean", "description": "q"}}});
+    let reply = post(rig.address, "/v1/messages", request.to_string().as_bytes());
+    assert_eq!(fields(&reply.json()), described("/v1/messages", "post"));
     assert_eq!(
         fields(&get(rig.address, "/v1/models").json()),
         described("/v1/models", "get")
