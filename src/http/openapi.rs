@@ -17,6 +17,7 @@ use utoipa::OpenApi;
     paths(
         super::decide::decide,
         super::systemone::systemone,
+        super::decisions::decisions,
         super::messages::messages,
         super::messages::count_tokens,
         super::ollama::chat,
@@ -32,6 +33,8 @@ use utoipa::OpenApi;
         openapi
     ),
     components(schemas(
+        super::openai_errors::OpenAiErrorBody,
+        super::decisions::DecisionPart,
         super::messages::MessagesErrorBody,
         super::messages::MessageContent,
         super::ollama::OllamaErrorBody
