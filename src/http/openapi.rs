@@ -24,6 +24,7 @@ use super::app::App;
     paths(
         super::decide::decide,
         super::systemone::systemone,
+        super::decisions::decisions,
         super::messages::messages,
         super::messages::count_tokens,
         super::ollama::chat,
@@ -39,6 +40,8 @@ use super::app::App;
         openapi
     ),
     components(schemas(
+        super::openai_errors::OpenAiErrorBody,
+        super::decisions::DecisionPart,
         super::messages::MessagesErrorBody,
         super::messages::MessageContent,
         super::ollama::OllamaErrorBody

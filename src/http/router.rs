@@ -11,7 +11,7 @@ use axum::routing::{any, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::app::App;
-use super::{cors, decide, guard, health, messages, metrics, models, observe, ollama, openapi, systemone};
+use super::{cors, decide, decisions, guard, health, messages, metrics, models, observe, ollama, openapi, systemone};
 
 /// All routes. Every response passes [`observe::observe`], which writes errors in the shape of the route's protocol.
 pub(super) fn router(app: Arc<App>) -> Router {
@@ -19,6 +19,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
     let routes = Router::new()
         .route("/decide", post(decide::decide))
         .route("/v1/systemone", post(systemone::systemone))
+        .route("/v1/decisions", post(decisions::decisions))
         .route("/v1/models", get(models::models))
         .route("/v1/messages", post(messages::messages))
         .route("/v1/messages/count_tokens", post(messages::count_tokens))

@@ -2,6 +2,7 @@
 
 use assize_preprocess::Until;
 use assize_preprocess::decision::Content;
+use axum::body::Bytes;
 
 use super::conversation::{Conversation, Speaker};
 use super::fetch::Fetcher;
@@ -16,6 +17,19 @@ pub(super) enum PictureSource {
     Base64(String),
     /// At a `data:` URL, or at one that the server fetches.
     Url(String),
+}
+
+impl PictureSource {
+    /// The bytes of the picture, which stands at `place`.
+    ///
+    /// # Errors
+    /// Its base64 or its URL is not valid, or it cannot be fetched.
+    pub(super) fn read(&self, fetcher: Option<&Fetcher>, place: &Place) -> Result<Bytes, Problem> {
+        match self {
+            Self::Base64(data) => decode_base64(data, place),
+            Self::Url(url) => read_url(url, fetcher, place),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,11 +105,7 @@ impl Transcript {
                     if until.is_over() {
                         return Err(Problem::new(ProblemKind::DeadlineExceeded, "the deadline passed"));
                     }
-                    let bytes = match source {
-                        PictureSource::Base64(data) => decode_base64(&data, &at)?,
-                        PictureSource::Url(url) => read_url(&url, fetcher, &at)?,
-                    };
-                    conversation.picture(bytes, at);
+                    conversation.picture(source.read(fetcher, &at)?, at);
                 }
             }
         }

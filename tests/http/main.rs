@@ -8,6 +8,7 @@
 mod answers;
 mod bodies;
 mod client;
+mod decisions;
 mod drain;
 mod errors;
 mod heads;

@@ -8,6 +8,7 @@ use crate::http::conversation::Speaker;
 use crate::http::fields::{self, Name, Object};
 use crate::http::problem::{Fault, Problem};
 use crate::http::transcript::{PictureSource, Transcript};
+use crate::http::untyped::{array, kind};
 use crate::strict_json::{Place, excerpt};
 
 /// One message.
@@ -311,33 +312,4 @@ fn texts(content: Value, place: &Place) -> Result<Vec<String>, Problem> {
         texts.push(block.text);
     }
     Ok(texts)
-}
-
-/// The type of a block, on which its other fields depend.
-fn kind<'b>(block: &'b Value, place: &Place) -> Result<&'b str, Problem> {
-    match (block.is_object(), block.get("type")) {
-        (false, _) => Err(unexpected(block, place, "an object with a `type`")),
-        (true, Some(Value::String(kind))) => Ok(kind),
-        (true, Some(other)) => Err(unexpected(other, &place.key("type"), "a string")),
-        (true, None) => Err(Fault::missing(place.key("type"), "missing field `type`").into()),
-    }
-}
-
-fn array(value: Value, place: &Place, expected: &str) -> Result<Vec<Value>, Problem> {
-    match value {
-        Value::Array(items) => Ok(items),
-        other => Err(unexpected(&other, place, expected)),
-    }
-}
-
-fn unexpected(found: &Value, place: &Place, expected: &str) -> Problem {
-    let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    Fault::value(place.clone(), format!("is {found}, expected {expected}")).into()
 }
