@@ -20,6 +20,7 @@ mod multipart;
 mod observe;
 mod openapi;
 mod pipeline;
+mod playground;
 mod problem;
 mod problem_body;
 mod protocol;

@@ -21,6 +21,8 @@ use utoipa::OpenApi;
         super::health::health,
         super::health::ready,
         super::metrics::metrics,
+        super::playground::page,
+        super::playground::file,
         openapi
     )
 )]

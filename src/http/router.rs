@@ -11,11 +11,13 @@ use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::app::App;
-use super::{decide, health, metrics, models, observe, openapi, systemone};
+use super::{decide, health, metrics, models, observe, openapi, playground, systemone};
 
 /// All routes. Every response passes [`observe::observe`], which writes errors in the shape of the route's protocol.
 pub(super) fn router(app: Arc<App>) -> Router {
     Router::new()
+        .route("/", get(playground::page))
+        .route("/playground/{file}", get(playground::file))
         .route("/decide", post(decide::decide))
         .route("/v1/systemone", post(systemone::systemone))
         .route("/v1/models", get(models::models))

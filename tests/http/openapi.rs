@@ -53,10 +53,12 @@ fn every_route_is_described() {
     assert_eq!(
         routes,
         [
+            "/",
             "/decide",
             "/health",
             "/metrics",
             "/openapi.json",
+            "/playground/{file}",
             "/ready",
             "/v1/models",
             "/v1/systemone"
