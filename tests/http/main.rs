@@ -15,6 +15,7 @@ mod limits;
 mod media;
 mod openapi;
 mod option_counts;
+mod playground;
 mod rig;
 mod shared_batch;
 mod slow_clients;

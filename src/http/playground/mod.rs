@@ -82,10 +82,7 @@ impl PageFile {
                 header::X_CONTENT_TYPE_OPTIONS,
                 HeaderValue::from_static("nosniff"),
             ),
-            (
-                header::REFERRER_POLICY,
-                HeaderValue::from_static("no-referrer"),
-            ),
+            (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
             (
                 HeaderName::from_static("cross-origin-opener-policy"),
                 HeaderValue::from_static("same-origin"),
@@ -179,7 +176,14 @@ mod tests {
         for file in FILES.iter().chain([&PAGE]) {
             // The name space of SVG is a name, not an address that is asked.
             let text = text(file).replace("http://www.w3.org/2000/svg", "");
-            for word in ["http://", "https://", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval("] {
+            for word in [
+                "http://",
+                "https://",
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "eval(",
+            ] {
                 assert!(!text.contains(word), "{}: {word}", file.name);
             }
         }
@@ -192,8 +196,17 @@ mod tests {
     fn what_the_browser_has_is_not_sent_again() {
         let asked = |tag: &str| HeaderMap::from_iter([(header::IF_NONE_MATCH, tag.parse().unwrap())]);
         let tag = PAGE.tag();
-        for has in [tag.clone(), format!("W/{tag}"), format!("\"x\", {tag}"), "*".into()] {
-            assert_eq!(PAGE.respond(&asked(&has)).status(), StatusCode::NOT_MODIFIED, "{has}");
+        for has in [
+            tag.clone(),
+            format!("W/{tag}"),
+            format!("\"x\", {tag}"),
+            "*".into(),
+        ] {
+            assert_eq!(
+                PAGE.respond(&asked(&has)).status(),
+                StatusCode::NOT_MODIFIED,
+                "{has}"
+            );
         }
         assert_eq!(PAGE.respond(&asked("\"x\"")).status(), StatusCode::OK);
         let tags: HashSet<_> = FILES.iter().map(PageFile::tag).collect();

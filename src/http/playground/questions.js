@@ -44,14 +44,11 @@ export class QuestionList {
   anchor(index, path) {
     const card = this.host.children[index];
     if (!card) return null;
-    for (let rest = path; rest; rest = rest.replace(/(\.[^.[\]]*|\[\d+\]|^[^.[\]]+)$/, "")) {
-      const find = (field) => card.querySelector(`[data-field="${CSS.escape(field)}"]`);
+    const find = (field) => card.querySelector(`[data-field="${CSS.escape(field)}"]`);
+    for (let rest = path; rest; rest = rest.slice(0, Math.max(0, rest.lastIndexOf("."), rest.lastIndexOf("[")))) {
       // An option is at fault as a whole where its name is.
       const found = find(`${rest}.name`) ?? find(rest);
-      if (found) {
-        found.closest("details")?.setAttribute("open", "");
-        return found;
-      }
+      if (found) return found;
     }
     return card.querySelector("textarea");
   }
@@ -109,12 +106,12 @@ export class QuestionList {
         h("span", { class: "number", "aria-hidden": "true" }, String(index + 1)),
         types,
         h("span", { class: "spring" }),
+        this.#identity(question, index),
         count > 1 && iconButton("up", `Move question ${index + 1} up`, () => move(-1), { class: "quiet icon move-up", disabled: index === 0 }),
         count > 1 && iconButton("down", `Move question ${index + 1} down`, () => move(1), { class: "quiet icon move-down", disabled: index === count - 1 }),
         iconButton("remove", `Remove question ${index + 1}`, remove)),
       h("div", { class: "field" }, asked),
-      this.#body(question, index),
-      this.#identity(question, index));
+      this.#body(question, index));
   }
 
   #body(question, index) {
@@ -191,14 +188,13 @@ export class QuestionList {
   }
 
   #identity(question, index) {
-    const id = freshId("id");
+    const label = `Id of question ${index + 1}, returned with its answer`;
     const input = h("input", {
-      id, class: "mono", value: question.id, placeholder: "none", autocomplete: "off", spellcheck: "false", data: { field: "id" },
+      class: "id mono", value: question.id, placeholder: "id (optional)", autocomplete: "off", spellcheck: "false",
+      "aria-label": label, title: label, data: { field: "id" },
       oninput: () => this.#typed(() => (question.id = input.value)),
     });
-    return h("details", { class: "identity", open: question.id !== "" },
-      h("summary", { "aria-label": `Id of question ${index + 1}` }, "Id"),
-      h("div", { class: "field" }, h("label", { for: id, class: "hidden" }, `Id of question ${index + 1}, returned with its answer`), input));
+    return h("div", { class: "field id-field" }, input);
   }
 
   #typed(keep) {

@@ -2,8 +2,9 @@
 
 import { h } from "./dom.js";
 
-const KINDS = [["text", "text"], ["image", "pictures"], ["audio", "sounds"], ["video", "videos"]];
-const STAGES = ["decode", "preprocess", "tokenise", "queue", "forward", "readout"];
+/// With their colours, of which each keeps its own.
+const KINDS = [["text", "text", 1], ["image", "pictures", 2], ["audio", "sounds", 3], ["video", "videos", 5]];
+const STAGES = [["decode", 2], ["preprocess", 3], ["tokenise", 5], ["queue", 4], ["forward", 1], ["readout", 6]];
 /// Below half of the last digit that is shown, two probabilities look the same.
 const SAME = 0.0005;
 /// Options above this many get a list of their own to scroll.
@@ -100,11 +101,11 @@ function stack(title, total, parts, unit, format) {
 
 function costs(decided) {
   const { usage, timings_ms: times } = decided;
-  const known = STAGES.reduce((sum, stage) => sum + times[stage], 0);
-  const stages = STAGES.map((stage, at) => [stage, times[stage], at + 1]);
+  const known = STAGES.reduce((sum, [stage]) => sum + times[stage], 0);
+  const stages = STAGES.map(([stage, colour]) => [stage, times[stage], colour]);
   stages.push(["other", Math.max(0, times.total - known), 7]);
   return h("div", { class: "costs" },
-    stack("Tokens", usage.input_tokens, KINDS.map(([kind, name], at) => [name, usage[`${kind}_tokens`], at + 1]), "tokens", String),
+    stack("Tokens", usage.input_tokens, KINDS.map(([kind, name, colour]) => [name, usage[`${kind}_tokens`], colour]), "tokens", String),
     stack("Time", milliseconds(times.total), stages, "ms", milliseconds));
 }
 
