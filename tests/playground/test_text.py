@@ -105,14 +105,29 @@ class Answers(TextPage):
         self.assertEqual(page.locator("main img, main script").count(), 0)
         self.assertIsNone(page.evaluate("window.hacked ?? null"))
 
+    def test_a_head_offers_its_own_question(self):
+        def give_head(route):
+            listed = route.fetch().json()
+            options = [{"name": "refund", "description": "wants money back"}, {"name": "status"}]
+            listed["models"][0]["x_head"] = {"id": "head-1", "question": {"type": "choice", "question": "What is wanted?", "options": options}}
+            route.fulfill(json=listed)
+
+        page = self.opened(before=lambda page: page.route("**/v1/models", give_head))
+        self.assertEqual(page.locator("#gallery button").count(), 1)
+        expect(page.locator("[data-field=question]")).to_have_value("What is wanted?")
+        body = json.loads(self.decide(page).post_data)
+        self.assertEqual(body["options"], [{"name": "refund", "description": "wants money back"}, "status"])
+
     def test_an_answer_can_be_stopped(self):
         page = self.opened()
-        page.route("**/decide", lambda route: None)
+        held = []
+        page.route("**/decide", held.append)
         page.locator("#decide").click()
         expect(page.locator("#decide")).to_have_text("Stop")
         page.locator("#decide").click()
         expect(page.locator("#status")).to_have_text("Stopped.")
         expect(page.locator("#decide")).to_have_text("Decide")
+        held[0].abort()
 
 
 class Errors(TextPage):

@@ -72,7 +72,7 @@ function headExample(head) {
   const { question } = head;
   const text = (content) => (content === undefined || content === null ? "" : typeof content === "string" ? content : JSON.stringify(content));
   return {
-    name: "This head’s question", state: "",
+    name: "The head’s question", state: EXAMPLES[0].state,
     questions: [{
       type: question.type, question: text(question.question), when_true: text(question.when_true), when_false: text(question.when_false),
       options: question.options?.map((option) => (typeof option === "string" ? option : { name: option.name, description: text(option.description) })),
@@ -93,8 +93,8 @@ export class Gallery {
   }
 
   offer(kinds, head) {
-    const usable = EXAMPLES.filter(({ needs, can }) => !needs || (kinds.includes(needs) && (!can || can())));
-    this.examples = head ? [headExample(head), ...usable] : usable;
+    const usable = ({ needs, can }) => !needs || (kinds.includes(needs) && (!can || can()));
+    this.examples = head ? [headExample(head)] : EXAMPLES.filter(usable);
     byId("gallery").replaceChildren(...this.examples.map((example) => {
       const button = h("button", { type: "button", onclick: () => this.#choose(example, button) }, example.name);
       return h("li", {}, button);

@@ -206,6 +206,6 @@ addEventListener("keydown", (event) => {
 });
 fill(gallery.first, []);
 learnModel().then((model) => {
-  // Nothing else is answered by a server with a head.
+  // A head answers its own question only.
   if (model?.x_head) fill(gallery.first, []);
 });

@@ -106,7 +106,8 @@ export class QuestionList {
         h("span", { class: "number", "aria-hidden": "true" }, String(index + 1)),
         types,
         h("span", { class: "spring" }),
-        this.#identity(question, index),
+        // Ids tell several answers apart; one needs none.
+        (count > 1 || question.id !== "") && this.#identity(question, index),
         count > 1 && iconButton("up", `Move question ${index + 1} up`, () => move(-1), { class: "quiet icon move-up", disabled: index === 0 }),
         count > 1 && iconButton("down", `Move question ${index + 1} down`, () => move(1), { class: "quiet icon move-down", disabled: index === count - 1 }),
         iconButton("remove", `Remove question ${index + 1}`, remove)),
