@@ -121,7 +121,7 @@ class Answers(TextPage):
     def test_an_answer_can_be_stopped(self):
         page = self.opened()
         held = []
-        page.route("**/decide", held.append)
+        page.route("**/decide", lambda route: held.append(route))
         page.locator("#decide").click()
         expect(page.locator("#decide")).to_have_text("Stop")
         page.locator("#decide").click()
