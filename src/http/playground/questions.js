@@ -108,9 +108,10 @@ export class QuestionList {
         h("span", { class: "spring" }),
         // Ids tell several answers apart; one needs none.
         (count > 1 || question.id !== "") && this.#identity(question, index),
-        count > 1 && iconButton("up", `Move question ${index + 1} up`, () => move(-1), { class: "quiet icon move-up", disabled: index === 0 }),
-        count > 1 && iconButton("down", `Move question ${index + 1} down`, () => move(1), { class: "quiet icon move-down", disabled: index === count - 1 }),
-        iconButton("remove", `Remove question ${index + 1}`, remove)),
+        h("div", { class: "entry-tools" },
+          count > 1 && iconButton("up", `Move question ${index + 1} up`, () => move(-1), { class: "quiet icon move-up", disabled: index === 0 }),
+          count > 1 && iconButton("down", `Move question ${index + 1} down`, () => move(1), { class: "quiet icon move-down", disabled: index === count - 1 }),
+          iconButton("remove", `Remove question ${index + 1}`, remove))),
       h("div", { class: "field" }, asked),
       this.#body(question, index));
   }
