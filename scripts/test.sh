@@ -14,6 +14,8 @@ phase "tools and packages"
 need_tools
 # The command that video frames are compared with.
 command -v ffmpeg >/dev/null || debian_packages ffmpeg
+# The browser that tries the page at /.
+command -v chromium >/dev/null || debian_packages chromium
 need_python_environment
 python -m pip install --quiet --requirement tests/clients/requirements.txt
 

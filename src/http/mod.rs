@@ -30,6 +30,7 @@ mod ollama;
 mod openai_errors;
 mod openapi;
 mod pipeline;
+mod playground;
 mod problem;
 mod problem_body;
 mod protocol;

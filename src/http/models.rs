@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::app::App;
 use super::decide::DecideEngine;
 use super::model_name::ALIASES;
-use crate::service::Mismatch;
+use crate::service::{MediumKind, Mismatch};
 
 /// The served model, twice: as System One and as OpenAI's clients read it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -69,6 +69,10 @@ pub struct DescribedModel {
     x_context: usize,
     /// Parameters, embedding included.
     x_parameters: u64,
+    /// Media that it takes beside text: `image`, `audio`, `video`; empty for a model of text.
+    x_takes_media: Vec<&'static str>,
+    /// Most bytes of a request's body.
+    x_max_body_bytes: usize,
 }
 
 /// A fitted head, and the one question that it answers.
@@ -125,6 +129,8 @@ pub(super) async fn models(State(app): State<Arc<App>>) -> Json<ModelList> {
             x_engine: service.engine().into(),
             x_context: service.context(),
             x_parameters: service.backbone().description().parameters(),
+            x_takes_media: service.media_kinds().into_iter().map(MediumKind::name).collect(),
+            x_max_body_bytes: app.body_limits().bytes,
         }],
     })
 }

@@ -37,6 +37,8 @@ use super::app::App;
         super::health::health,
         super::health::ready,
         super::metrics::metrics,
+        super::playground::page,
+        super::playground::file,
         openapi
     ),
     components(schemas(

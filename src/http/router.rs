@@ -11,12 +11,17 @@ use axum::routing::{any, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::app::App;
-use super::{cors, decide, decisions, guard, health, messages, metrics, models, observe, ollama, openapi, systemone};
+use super::{
+    cors, decide, decisions, guard, health, messages, metrics, models, observe, ollama, openapi, playground,
+    systemone,
+};
 
 /// All routes. Every response passes [`observe::observe`], which writes errors in the shape of the route's protocol.
 pub(super) fn router(app: Arc<App>) -> Router {
     let cors = cors::layer(&app.cors);
     let routes = Router::new()
+        .route("/", get(playground::page))
+        .route("/playground/{file}", get(playground::file))
         .route("/decide", post(decide::decide))
         .route("/v1/systemone", post(systemone::systemone))
         .route("/v1/decisions", post(decisions::decisions))

@@ -167,6 +167,22 @@ impl Service {
         self.form.media().is_some() && self.backbone.description().media.is_some()
     }
 
+    /// The kinds of media that the model takes.
+    pub fn media_kinds(&self) -> Vec<MediumKind> {
+        let Some(form) = self.form.media().filter(|_| self.takes_media()) else {
+            return Vec::new();
+        };
+        let kinds = [
+            (form.image.is_some(), MediumKind::Image),
+            (form.audio.is_some(), MediumKind::Audio),
+            (form.video.is_some(), MediumKind::Video),
+        ];
+        kinds
+            .into_iter()
+            .filter_map(|(taken, kind)| taken.then_some(kind))
+            .collect()
+    }
+
     /// Decodes media and cuts them into patches and frames. Pure computation on the calling thread, which goes on `until`
     /// nobody waits any more.
     ///

@@ -230,7 +230,7 @@ fn no_message_speaks_of_rust_or_repeats_a_whole_body() {
 #[test]
 fn routes_methods_and_types() {
     let rig = Rig::start();
-    assert_eq!(get(rig.address, "/").error()["type"], "not_found");
+    assert_eq!(get(rig.address, "/nothing").error()["type"], "not_found");
     let reply = get(rig.address, "/decide");
     assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")));
     assert_eq!(reply.error()["type"], "method_not_allowed");

@@ -19,6 +19,7 @@ mod messages;
 mod ollama;
 mod openapi;
 mod option_counts;
+mod playground;
 mod rig;
 mod shared_batch;
 mod slow_clients;

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::client::{Reply, decide, post, send, system_one};
+use crate::client::{Reply, decide, get, post, send, system_one};
 use crate::rig::{Rig, load};
 
 fn golden(file: &str) -> PathBuf {
@@ -103,6 +103,14 @@ fn probabilities(reply: &Reply) -> Vec<f64> {
         .collect();
     assert!((values.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     values
+}
+
+#[test]
+fn the_media_that_a_model_takes_are_listed() {
+    let rig = omni();
+    let listed = get(rig.address, "/v1/models").json()["models"][0].clone();
+    assert_eq!(listed["x_takes_media"], json!(["image", "audio", "video"]));
+    assert_eq!(listed["x_max_body_bytes"], json!(96 << 20));
 }
 
 #[test]

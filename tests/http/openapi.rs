@@ -53,6 +53,7 @@ fn every_route_is_described() {
     assert_eq!(
         routes,
         [
+            "/",
             "/api/chat",
             "/api/generate",
             "/api/ps",
@@ -63,6 +64,7 @@ fn every_route_is_described() {
             "/health",
             "/metrics",
             "/openapi.json",
+            "/playground/{file}",
             "/ready",
             "/v1/messages",
             "/v1/messages/count_tokens",
