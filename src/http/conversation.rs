@@ -90,11 +90,6 @@ impl Conversation {
         }
     }
 
-    /// Whether nothing was said.
-    pub(super) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
-
     /// The state and the pictures that the model reads before it. `place` is the field that holds the conversation.
     ///
     /// # Errors

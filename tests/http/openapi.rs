@@ -66,6 +66,7 @@ fn every_route_is_described() {
             "/openapi.json",
             "/playground/{file}",
             "/ready",
+            "/v1/decisions",
             "/v1/messages",
             "/v1/messages/count_tokens",
             "/v1/models",
