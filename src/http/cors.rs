@@ -3,8 +3,9 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use axum::http::{HeaderName, HeaderValue, Method, Uri};
+use axum::http::{HeaderName, HeaderValue, Method};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+use url::Url;
 
 /// How long a browser may remember what it was told.
 const REMEMBERED: Duration = Duration::from_secs(3600);
@@ -20,10 +21,21 @@ pub enum CorsOrigin {
 
 /// A text that is no origin.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "{0:?} is no origin: write the scheme and host (and port) alone, such as https://app.example.org, or *"
-)]
-pub struct NoOrigin(String);
+pub enum NoOrigin {
+    /// It names no scheme and host, or more than them.
+    #[error(
+        "{0:?} is no origin: write the scheme and host (and port) alone, such as https://app.example.org, or *"
+    )]
+    Wrong(String),
+    /// Origins are compared letter by letter, and browsers write this one otherwise.
+    #[error("browsers write the origin {written:?} as {browsers:?}: write it so")]
+    Spelling {
+        /// What was written.
+        written: String,
+        /// How browsers write it: lower case, without the scheme's own port.
+        browsers: String,
+    },
+}
 
 impl FromStr for CorsOrigin {
     type Err = NoOrigin;
@@ -32,20 +44,24 @@ impl FromStr for CorsOrigin {
         if text == "*" {
             return Ok(Self::Any);
         }
-        let wrong = || NoOrigin(text.to_owned());
-        let uri: Uri = text.parse().map_err(|_| wrong())?;
-        // Browsers write origins in lower case and without a slash, and they are compared letter by letter.
-        let is_plain = matches!(uri.scheme_str(), Some("http" | "https"))
-            && uri
-                .authority()
-                .is_some_and(|authority| !authority.as_str().contains('@'))
-            && !text.ends_with('/')
-            && uri.path() == "/"
-            && uri.query().is_none()
-            && !text.contains('#')
-            && !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        if !is_plain {
+        let wrong = || NoOrigin::Wrong(text.to_owned());
+        let url = Url::parse(text).map_err(|_| wrong())?;
+        let is_bare = matches!(url.scheme(), "http" | "https")
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none();
+        // A pattern would be compared letter by letter, and no page ever match it.
+        if !is_bare || text.contains('*') {
             return Err(wrong());
+        }
+        let browsers = url.origin().ascii_serialization();
+        if browsers != text {
+            return Err(NoOrigin::Spelling {
+                written: text.to_owned(),
+                browsers,
+            });
         }
         HeaderValue::from_str(text).map(Self::One).map_err(|_| wrong())
     }
@@ -86,7 +102,7 @@ mod tests {
             "*",
             "https://app.example.org",
             "http://localhost:3000",
-            "http://[::1]:80",
+            "http://[::1]:8080",
         ] {
             assert!(text.parse::<CorsOrigin>().is_ok(), "{text}");
         }
@@ -96,6 +112,9 @@ mod tests {
             "https://app.example.org/",
             "https://app.example.org/path",
             "https://App.example.org",
+            "http://[::1]:80",
+            "https://*.example.org",
+            "https://*",
             "https://me@app.example.org",
             "https://app.example.org?x",
             "ftp://app.example.org",
